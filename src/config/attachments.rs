@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::error::ConfigError;
-use crate::config::inputs::{Inputs, number};
+use crate::config::inputs::{Inputs, Section, field};
 use crate::config::providers;
 use crate::config::settings::{
     AttachmentSettings, ProviderKind, ProviderSettings, TranscriptionSettings,
@@ -14,21 +14,9 @@ use crate::protocol::artifact::{MAX_ATTACHED_MIB, MAX_ATTACHMENTS};
 /// The settings.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<AttachmentSettings, ConfigError> {
     let table = &inputs.config().attachments;
-    let key = |name| ["attachments", name];
-    let max_files = number(
-        inputs,
-        &key("max_files"),
-        table.max_files,
-        10,
-        0..=MAX_ATTACHMENTS,
-    )?;
-    let max_mib = number(
-        inputs,
-        &key("max_mib"),
-        table.max_mib,
-        8,
-        1..=MAX_ATTACHED_MIB,
-    )?;
+    let section = Section::new(inputs, &["attachments"], table);
+    let max_files = section.number(field!(table.max_files), 10, 0..=MAX_ATTACHMENTS)?;
+    let max_mib = section.number(field!(table.max_mib), 8, 1..=MAX_ATTACHED_MIB)?;
     Ok(AttachmentSettings {
         max_files,
         max_bytes: max_mib * 1024 * 1024,
@@ -43,12 +31,12 @@ pub fn transcription(
     let Some(table) = &inputs.config().transcription else {
         return Ok(None);
     };
-    let key = |name| ["transcription", name];
+    let section = Section::new(inputs, &["transcription"], table);
     let given = |name, value: &Option<String>, expected: &str| match value {
         Some(value) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
         Some(_) | None => Err(ConfigError::from(
-            inputs
-                .fault(&key(name), format!("transcription without a {name}"))
+            section
+                .fault(name, format!("transcription without a {name}"))
                 .expected(expected)
                 .next_step("Name it, or leave out [transcription]: it is off then"),
         )),
@@ -56,7 +44,7 @@ pub fn transcription(
     let provider = given("provider", &table.provider, "the name of a provider")?;
     let model = given("model", &table.model, "the id of its model for speech")?;
     let kind = providers::usable(&format!("{provider}/{model}"), all, &|problem| {
-        inputs.fault(&key("provider"), problem)
+        section.fault("provider", problem)
     })?;
     match kind {
         ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => {}
@@ -65,8 +53,8 @@ pub fn transcription(
         | ProviderKind::Ollama
         | ProviderKind::Scripted => {
             let problem = format!("the provider `{provider}` transcribes nothing here");
-            return Err(inputs
-                .fault(&key("provider"), problem)
+            return Err(section
+                .fault("provider", problem)
                 .expected("a provider of kind openai-chat or openai-responses")
                 .into());
         }

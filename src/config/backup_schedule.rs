@@ -2,8 +2,8 @@
 
 use crate::config::backup::{BackupSettings, BackupTable};
 use crate::config::error::ConfigError;
-use crate::config::inputs::{Inputs, number};
-use crate::config::paths::{expand, resolved};
+use crate::config::inputs::{Inputs, Section, field};
+use crate::config::paths::resolved;
 use crate::protocol::duration::seconds;
 
 /// Shortest and longest time between two backups, in seconds.
@@ -18,7 +18,8 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<BackupSettings>, ConfigErro
     if *table == BackupTable::default() {
         return Ok(None);
     }
-    let fault = |key: &str, problem: String| inputs.fault(&["backup", key], problem);
+    let section = Section::new(inputs, &["backup"], table);
+    let fault = |key: &str, problem: String| section.fault(key, problem);
     let Some(every) = &table.every else {
         let fault = fault(
             "every",
@@ -47,7 +48,7 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<BackupSettings>, ConfigErro
             .expected("a path like /var/backups/leverframe or ~/backups")
             .into());
     }
-    let folder = expand(folder, inputs.environment, &inputs.paths.config_dir);
+    let folder = inputs.path(folder);
     if resolved(&folder).starts_with(resolved(&inputs.paths.data_dir)) {
         let fault = fault(
             "folder",
@@ -56,12 +57,11 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<BackupSettings>, ConfigErro
         let step = "Name a directory outside it, best on another disk: a fault must not hit both";
         return Err(fault.next_step(step).into());
     }
-    let kept = |key, given, default| number(inputs, &["backup", key], given, default, 0..=MOST);
     Ok(Some(BackupSettings {
         every_seconds,
         folder,
-        keep_daily: kept("keep_daily", table.keep_daily, 7)?,
-        keep_weekly: kept("keep_weekly", table.keep_weekly, 4)?,
+        keep_daily: section.number(field!(table.keep_daily), 7, 0..=MOST)?,
+        keep_weekly: section.number(field!(table.keep_weekly), 4, 0..=MOST)?,
         verify: table.verify.unwrap_or(true),
     }))
 }

@@ -1,7 +1,7 @@
 //! `[response_cache]` and its variables: whether answers are kept, for whom, how long and how many.
 
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
-use crate::config::inputs::{Inputs, number};
+use crate::config::inputs::{Inputs, Section, field};
 use crate::config::settings::ResponseCacheSettings;
 use crate::protocol::enums::CacheScope;
 
@@ -47,15 +47,15 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<ResponseCacheSettings, ConfigError
         "a whole number from 1 to 1000000",
         |value| within(&entries, value),
     )?;
-    let key = |name| ["response_cache", name];
+    let section = Section::new(inputs, &["response_cache"], table);
     Ok(ResponseCacheSettings {
         ttl_minutes: match ttl {
             Some(ttl) => ttl,
-            None => number(inputs, &key("ttl_minutes"), table.ttl_minutes, 60, minutes)?,
+            None => section.number(field!(table.ttl_minutes), 60, minutes)?,
         },
         max_entries: match most {
             Some(most) => most,
-            None => number(inputs, &key("max_entries"), table.max_entries, 500, entries)?,
+            None => section.number(field!(table.max_entries), 500, entries)?,
         },
     })
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::config::cache;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::ChannelTable;
-use crate::config::inputs::{Inputs, limit, names_server_tool, number, parameters};
+use crate::config::inputs::{Inputs, Section, field, limit, names_server_tool, parameters};
 use crate::config::paths;
 use crate::config::people::quiet_hours;
 use crate::config::person::PersonSettings;
@@ -66,10 +66,12 @@ pub fn resolve(
     let variables = Variables::of(inputs, tables.keys().copied())?;
     let mut channels = BTreeMap::new();
     for (name, (kind, table)) in &tables {
+        let keys = ["channels", *name];
         let channel = Channel {
             inputs,
             name,
             table,
+            section: Section::new(inputs, &keys, table),
             variables: &variables,
         };
         channels.insert((*name).to_owned(), channel.resolve(*kind, people)?);
@@ -175,12 +177,13 @@ struct Channel<'a> {
     inputs: &'a Inputs<'a>,
     name: &'a str,
     table: &'a ChannelTable,
+    section: Section<'a, ChannelTable>,
     variables: &'a Variables,
 }
 
 impl Channel<'_> {
     fn fault(&self, field: &str, problem: impl Into<String>) -> Fault {
-        self.inputs.fault(&["channels", self.name, field], problem)
+        self.section.fault(field, problem)
     }
 
     /// The overriding variable and its value.
@@ -247,7 +250,7 @@ impl Channel<'_> {
             mcp: self.servers()?,
             parameters: parameters(
                 self.inputs,
-                &["channels", self.name],
+                self.section.keys,
                 ModelParameters {
                     temperature: table.temperature,
                     top_p: table.top_p,
@@ -258,13 +261,7 @@ impl Channel<'_> {
             session_scope: table.session_scope.unwrap_or(SessionScope::Chat),
             reply_style: table.reply_style.unwrap_or(ReplyStyle::Progress),
             citations: table.citations.unwrap_or(false),
-            max_queue: number(
-                self.inputs,
-                &["channels", self.name, "max_queue"],
-                table.max_queue,
-                10,
-                1..=1000,
-            )?,
+            max_queue: self.section.number(field!(table.max_queue), 10, 1..=1000)?,
             response_cache: cache::scope(self.inputs, table.response_cache)?,
             tool_cache: table.tool_cache.unwrap_or(false),
             budget: self.budget()?,
@@ -272,7 +269,7 @@ impl Channel<'_> {
             floods: self.floods(kind)?,
             quiet_hours: quiet_hours(
                 self.inputs,
-                &["channels", self.name],
+                self.section.keys,
                 table.quiet_hours.as_deref(),
                 table.time_zone.as_deref(),
             )?,
@@ -333,21 +330,11 @@ impl Channel<'_> {
         } else {
             FloodLimits::default()
         };
-        let read = |key, given, default| {
-            let keys = ["channels", self.name, key];
-            number(self.inputs, &keys, given, default, 0..=1000)
-        };
+        let table = self.table;
+        let read = |field, default| self.section.number(field, default, 0..=1000);
         Ok(FloodLimits {
-            denials: read(
-                "pause_after_denials",
-                self.table.pause_after_denials,
-                usual.denials,
-            )?,
-            turns: read(
-                "pause_after_turns",
-                self.table.pause_after_turns,
-                usual.turns,
-            )?,
+            denials: read(field!(table.pause_after_denials), usual.denials)?,
+            turns: read(field!(table.pause_after_turns), usual.turns)?,
         })
     }
 
@@ -361,8 +348,9 @@ impl Channel<'_> {
                 fault.expected("a whole number from 1 to 86400").into()
             });
         }
-        let keys = ["channels", self.name, "max_wait_seconds"];
-        number(self.inputs, &keys, self.table.max_wait_seconds, 600, bounds)
+        let table = self.table;
+        self.section
+            .number(field!(table.max_wait_seconds), 600, bounds)
     }
 
     /// A list of tools, from the variable (separated by commas) or the file; every entry checked.
@@ -546,7 +534,7 @@ impl Channel<'_> {
     fn workspace(&self) -> Result<PathBuf, ConfigError> {
         let paths = self.inputs.paths;
         let workspace = match &self.table.workspace {
-            Some(path) => paths::expand(path, self.inputs.environment, &paths.config_dir),
+            Some(path) => self.inputs.path(path),
             None => paths::default_workspaces(&paths.data_dir).join(self.name),
         };
         if let Some(with) = paths::overlap(&workspace, paths, self.inputs.choice) {

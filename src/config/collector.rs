@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::headers::{self, is_header_name};
-use crate::config::inputs::{Inputs, number};
+use crate::config::inputs::{Inputs, Section, field};
 use crate::config::providers::{is_near, web_address};
 use crate::config::secret::Secret;
 use crate::config::secrets::SecretSource;
@@ -37,20 +37,11 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<TelemetrySettings>, ConfigE
         Some(name) => variable(name, problem),
         None => inputs.fault(&["telemetry", "endpoint"], problem),
     };
-    let source = SecretSource {
-        env: table.secret_env.as_deref(),
-        file: table.secret_file.as_deref(),
-        command: table.secret_command.as_deref(),
-    };
+    let source = SecretSource::of([&table.secret_env, &table.secret_file, &table.secret_command]);
     let of_file = headers::resolve(inputs, &["telemetry"], table.headers.as_ref(), source)?;
     let of_variable = environment.get(HEADERS).map(parse_headers).transpose()?;
-    let ratio = number(
-        inputs,
-        &["telemetry", "sample_ratio"],
-        table.sample_ratio,
-        1.0,
-        0.0..=1.0,
-    )?;
+    let section = Section::new(inputs, &["telemetry"], table);
+    let ratio = section.number(field!(table.sample_ratio), 1.0, 0.0..=1.0)?;
     let service_name = environment
         .get(SERVICE_NAME)
         .or(table.service_name.as_deref());

@@ -1,7 +1,7 @@
 //! `[datasets]`: how long tables are kept that people send, and how large they are.
 
 use crate::config::error::ConfigError;
-use crate::config::inputs::{Inputs, number};
+use crate::config::inputs::{Inputs, Section, field};
 use crate::config::settings::DatasetSettings;
 
 /// Bytes of a MiB.
@@ -16,16 +16,10 @@ const MAX_DAYS: u32 = 3650;
 /// The settings.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<DatasetSettings, ConfigError> {
     let table = &inputs.config().datasets;
-    let key = |name| ["datasets", name];
-    let keep_days = number(inputs, &key("keep_days"), table.keep_days, 30, 0..=MAX_DAYS)?;
-    let max_mib = number(inputs, &key("max_mib"), table.max_mib, 256, 1..=MAX_MIB)?;
-    let max_total_mib = number(
-        inputs,
-        &key("max_total_mib"),
-        table.max_total_mib,
-        1024,
-        1..=MAX_TOTAL_MIB,
-    )?;
+    let section = Section::new(inputs, &["datasets"], table);
+    let keep_days = section.number(field!(table.keep_days), 30, 0..=MAX_DAYS)?;
+    let max_mib = section.number(field!(table.max_mib), 256, 1..=MAX_MIB)?;
+    let max_total_mib = section.number(field!(table.max_total_mib), 1024, 1..=MAX_TOTAL_MIB)?;
     Ok(DatasetSettings {
         keep_days,
         max_bytes: max_mib * MIB,

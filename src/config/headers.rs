@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::config::error::{ConfigError, Fault};
-use crate::config::inputs::Inputs;
+use crate::config::inputs::{Inputs, Section};
 use crate::config::placeholders::SECRET;
 use crate::config::secret::Secret;
-use crate::config::secrets::{self, SecretSource};
+use crate::config::secrets::SecretSource;
 
 /// Headers with the secret in its place.
 #[derive(Debug, Default)]
@@ -46,12 +46,7 @@ pub fn resolve(
         let expected = "headers = { Authorization = \"Bearer {secret}\" }";
         return Err(fault.expected(expected).into());
     }
-    let secret = secrets::read(
-        source,
-        inputs.environment,
-        &inputs.paths.config_dir,
-        &|suffix: &str, problem: String| fault(&format!("secret{suffix}"), problem),
-    )?;
+    let secret = Section::new(inputs, table, &()).secret("secret", source)?;
     let value = secret.as_ref().map_or("", Secret::expose);
     let headers = given
         .map(|(name, text)| (name.clone(), Secret::new(text.replace(&placeholder, value))))

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::config::error::ConfigError;
 use crate::config::file::HookTable;
-use crate::config::inputs::{Inputs, names_server_tool, number};
+use crate::config::inputs::{Inputs, Section, field, given_keys, names_server_tool};
 use crate::config::settings::{ChannelSettings, CommandHook, HookSettings, RateLimits, Secret};
 use crate::protocol::enums::HookPoint;
 
@@ -17,6 +17,8 @@ pub const RATE_LIMIT: &str = "rate_limit";
 pub const BUILT_IN: &[&str] = &["redaction", RATE_LIMIT, "audit"];
 /// Milliseconds a program may take when nothing is said.
 const TIMEOUT_MS: u64 = 2_000;
+/// What a limit of calls or messages in a minute can be.
+const LIMITS: std::ops::RangeInclusive<u32> = 1..=100_000;
 /// Longest name.
 const MAX_NAME: usize = 64;
 
@@ -58,43 +60,25 @@ fn rate_limit(inputs: &Inputs<'_>, table: &HookTable) -> Result<RateLimits, Conf
     refuse_other(
         inputs,
         RATE_LIMIT,
-        &[
-            ("command", table.command.is_some()),
-            ("points", table.points.is_some()),
-            ("priority", table.priority.is_some()),
-            ("timeout_ms", table.timeout_ms.is_some()),
-            ("channels", table.channels.is_some()),
-            ("tools", table.tools.is_some()),
-            ("env", table.env.is_some()),
-            ("dry_run", table.dry_run.is_some()),
-        ],
+        &given_keys!(table: command, points, priority, timeout_ms, channels, tools, env, dry_run),
         "only limits: rate_limit is built in",
     )?;
-    let limit = |keys: &[&str], given: Option<u32>| {
-        given
-            .map(|given| number(inputs, keys, Some(given), given, 1..=100_000))
-            .transpose()
-    };
-    let one = |key, given| limit(&["hooks", RATE_LIMIT, key], given);
+    let section = Section::new(inputs, &["hooks", RATE_LIMIT], table);
+    let limit = |field| section.given(field, LIMITS);
+    let keys = ["hooks", RATE_LIMIT, "per_tool"];
     let mut per_tool = BTreeMap::new();
     for (tool, given) in table.per_tool.iter().flatten() {
-        check_tool(inputs, &["hooks", RATE_LIMIT, "per_tool"], tool)?;
-        let keys = ["hooks", RATE_LIMIT, "per_tool", tool];
-        if let Some(given) = limit(&keys, Some(*given))? {
+        check_tool(inputs, &keys, tool)?;
+        let tools = Section::new(inputs, &keys, &table.per_tool);
+        if let Some(given) = tools.given((tool, Some(*given)), LIMITS)? {
             per_tool.insert(tool.clone(), given);
         }
     }
     Ok(RateLimits {
-        messages: one("messages_per_minute", table.messages_per_minute)?,
-        channel_messages: one(
-            "channel_messages_per_minute",
-            table.channel_messages_per_minute,
-        )?,
-        tool_calls: one("tool_calls_per_minute", table.tool_calls_per_minute)?,
-        channel_tool_calls: one(
-            "channel_tool_calls_per_minute",
-            table.channel_tool_calls_per_minute,
-        )?,
+        messages: limit(field!(table.messages_per_minute))?,
+        channel_messages: limit(field!(table.channel_messages_per_minute))?,
+        tool_calls: limit(field!(table.tool_calls_per_minute))?,
+        channel_tool_calls: limit(field!(table.channel_tool_calls_per_minute))?,
         per_tool,
     })
 }
@@ -116,16 +100,18 @@ fn command(
     name: &str,
     table: &HookTable,
 ) -> Result<CommandHook, ConfigError> {
-    let fault = |key: &str, problem: String| inputs.fault(&["hooks", name, key], problem);
+    let keys = ["hooks", name];
+    let section = Section::new(inputs, &keys, table);
+    let fault = |key: &str, problem: String| section.fault(key, problem);
     let simple = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(simple) {
-        let fault = inputs.fault(&["hooks", name], "this name cannot be used".to_owned());
+        let fault = section.fault_of_table("this name cannot be used".to_owned());
         let expected = format!("1 to {MAX_NAME} letters, digits, `_` and `-`");
         return Err(fault.expected(expected).into());
     }
     if BUILT_IN.contains(&name) {
         let problem = format!("`{name}` is built in and has no settings");
-        let fault = inputs.fault(&["hooks", name], problem);
+        let fault = section.fault_of_table(problem);
         return Err(fault
             .next_step("Give your hook another name".to_owned())
             .into());
@@ -133,22 +119,9 @@ fn command(
     refuse_other(
         inputs,
         name,
-        &[
-            ("messages_per_minute", table.messages_per_minute.is_some()),
-            (
-                "channel_messages_per_minute",
-                table.channel_messages_per_minute.is_some(),
-            ),
-            (
-                "tool_calls_per_minute",
-                table.tool_calls_per_minute.is_some(),
-            ),
-            (
-                "channel_tool_calls_per_minute",
-                table.channel_tool_calls_per_minute.is_some(),
-            ),
-            ("per_tool", table.per_tool.is_some()),
-        ],
+        &given_keys!(table:
+            messages_per_minute, channel_messages_per_minute, tool_calls_per_minute, channel_tool_calls_per_minute,
+            per_tool),
         "limits under [hooks.rate_limit] only",
     )?;
     let words = table.command.clone().unwrap_or_default();
@@ -207,20 +180,8 @@ fn command(
     Ok(CommandHook {
         command: words,
         points,
-        priority: number(
-            inputs,
-            &["hooks", name, "priority"],
-            table.priority,
-            100,
-            -1000..=1000,
-        )?,
-        timeout_ms: number(
-            inputs,
-            &["hooks", name, "timeout_ms"],
-            table.timeout_ms,
-            TIMEOUT_MS,
-            10..=30_000,
-        )?,
+        priority: section.number(field!(table.priority), 100, -1000..=1000)?,
+        timeout_ms: section.number(field!(table.timeout_ms), TIMEOUT_MS, 10..=30_000)?,
         channels,
         tools,
         environment,

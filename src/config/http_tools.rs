@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::config::error::{ConfigError, Fault};
+use crate::config::error::ConfigError;
 use crate::config::file::{ToolKind, ToolTable};
 use crate::config::headers::check_header;
-use crate::config::inputs::{Inputs, number};
+use crate::config::inputs::{Inputs, Section, field, given_keys};
 use crate::config::placeholders::{Placeholders, SECRET, is_name};
-use crate::config::secrets::{self, SecretSource};
+use crate::config::secret::Secret;
+use crate::config::secrets::SecretSource;
 use crate::config::settings::{HttpBody, HttpToolSettings};
 use crate::config::tools::cache;
 use crate::protocol::enums::{Access, Effect};
@@ -26,46 +27,31 @@ const MAX_DESCRIPTION: usize = 1024;
 /// How deep a body can nest.
 const MAX_DEPTH: usize = 16;
 
-/// One table, as its faults are told.
-struct Reader<'a> {
-    inputs: &'a Inputs<'a>,
-    name: &'a str,
-    table: &'a ToolTable,
-}
-
 /// Every tool that the file declares.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, HttpToolSettings>, ConfigError> {
     let config = inputs.config();
     let mut tools = BTreeMap::new();
     for (name, table) in &config.tools {
         if table.kind == Some(ToolKind::Http) {
-            let reader = Reader {
-                inputs,
-                name,
-                table,
-            };
-            tools.insert(name.clone(), reader.tool()?);
+            let keys = ["tools", name];
+            let section = Section::new(inputs, &keys, table);
+            tools.insert(name.clone(), section.tool()?);
         }
     }
     Ok(tools)
 }
 
-impl Reader<'_> {
-    fn fault(&self, key: &str, problem: impl Into<String>) -> Fault {
-        self.inputs.fault(&["tools", self.name, key], problem)
-    }
-
+impl Section<'_, ToolTable> {
     fn placeholders(&self, key: &str, text: &str) -> Result<Placeholders, ConfigError> {
         Placeholders::parse(text).map_err(|problem| self.fault(key, problem).into())
     }
 
     fn tool(&self) -> Result<HttpToolSettings, ConfigError> {
         let table = self.table;
+        let name = self.name();
         let simple = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(simple) {
-            let fault = self
-                .inputs
-                .fault(&["tools", self.name], "models cannot call this name");
+        if name.is_empty() || name.len() > 64 || !name.chars().all(simple) {
+            let fault = self.fault_of_table("models cannot call this name");
             return Err(fault
                 .expected("1 to 64 small letters, digits and `_`")
                 .into());
@@ -122,7 +108,7 @@ impl Reader<'_> {
                 return Err(fault.expected(expected).into());
             }
         }
-        let secret = self.secret(used.contains(SECRET))?;
+        let secret = self.used_secret(used.contains(SECRET))?;
         self.check_names(&schema, &used)?;
         Ok(HttpToolSettings {
             description,
@@ -139,19 +125,14 @@ impl Reader<'_> {
             secret,
             result: self.result()?,
             trusted: table.trusted.unwrap_or(false),
-            timeout_seconds: self.number("timeout_seconds", table.timeout_seconds, 30, 600)?,
-            max_kib: self.number(
-                "max_kib",
-                table.max_kib.map(|kib| kib as u64),
-                1024,
-                16 * 1024,
-            )? as usize,
-            cache: self.cache(access, effect)?,
+            timeout_seconds: self.number(field!(table.timeout_seconds), 30, 1..=600)?,
+            max_kib: self.number(field!(table.max_kib), 1024, 1..=16 * 1024)?,
+            cache: self.cache_time(access, effect)?,
         })
     }
 
-    fn cache(&self, access: Access, effect: Effect) -> Result<Option<Duration>, ConfigError> {
-        let cache = cache(self.inputs, self.name, self.table)?;
+    fn cache_time(&self, access: Access, effect: Effect) -> Result<Option<Duration>, ConfigError> {
+        let cache = cache(self)?;
         let only_reads = access == Access::ReadOpen && effect == Effect::ReadOnly;
         if cache.is_some() && !only_reads {
             let problem = "a call of this tool does more than read, so its result cannot be cached";
@@ -159,22 +140,6 @@ impl Reader<'_> {
             return Err(fault.next_step("Leave `cache_seconds` out").into());
         }
         Ok(cache)
-    }
-
-    fn number(
-        &self,
-        key: &str,
-        given: Option<u64>,
-        default: u64,
-        most: u64,
-    ) -> Result<u64, ConfigError> {
-        number(
-            self.inputs,
-            &["tools", self.name, key],
-            given,
-            default,
-            1..=most,
-        )
     }
 
     /// What a call touches, and what recovery may assume of it.
@@ -357,12 +322,12 @@ impl Reader<'_> {
         }
     }
 
-    fn secret(&self, used: bool) -> Result<Option<crate::config::settings::Secret>, ConfigError> {
-        let source = SecretSource {
-            env: self.table.secret_env.as_deref(),
-            file: self.table.secret_file.as_deref(),
-            command: self.table.secret_command.as_deref(),
-        };
+    fn used_secret(&self, used: bool) -> Result<Option<Secret>, ConfigError> {
+        let source = SecretSource::of([
+            &self.table.secret_env,
+            &self.table.secret_file,
+            &self.table.secret_command,
+        ]);
         match (used, source.count()) {
             (true, 0) => {
                 let fault = self.fault(
@@ -374,32 +339,19 @@ impl Reader<'_> {
                     .into())
             }
             (false, 1..) => {
-                let fault = self
-                    .inputs
-                    .fault(&["tools", self.name], "the secret is used nowhere");
+                let fault = self.fault_of_table("the secret is used nowhere");
                 Err(fault
                     .expected("`{secret}` in headers, query, url or body")
                     .into())
             }
-            _ => {
-                let fault =
-                    |suffix: &str, problem: String| self.fault(&format!("secret{suffix}"), problem);
-                secrets::read(
-                    source,
-                    self.inputs.environment,
-                    &self.inputs.paths.config_dir,
-                    &fault,
-                )
-            }
+            _ => self.secret("secret", source),
         }
     }
 
     /// The header of the idempotency key, and how long the service remembers it.
     fn key(&self, effect: Effect) -> Result<Option<(String, Duration)>, ConfigError> {
-        let given = [
-            ("key_header", self.table.key_header.is_some()),
-            ("key_seconds", self.table.key_seconds.is_some()),
-        ];
+        let table = self.table;
+        let given = given_keys!(table: key_header, key_seconds);
         if effect != Effect::Keyed {
             return match given.iter().find(|(_, given)| *given) {
                 Some((key, _)) => {
@@ -409,19 +361,14 @@ impl Reader<'_> {
                 None => Ok(None),
             };
         }
-        let header = self.table.key_header.clone();
+        let header = table.key_header.clone();
         let header = header.unwrap_or_else(|| KEY_HEADER.to_owned());
         self.check_headers(&[(
             header.clone(),
             Placeholders::parse("{key}").unwrap_or_default(),
         )])?;
         // A day is what most services promise; a run that begins late must still arrive in time.
-        let seconds = self.number(
-            "key_seconds",
-            self.table.key_seconds,
-            23 * 3600,
-            365 * 86_400,
-        )?;
+        let seconds = self.number(field!(table.key_seconds), 23 * 3600, 1..=365 * 86_400)?;
         Ok(Some((header, Duration::from_secs(seconds))))
     }
 

@@ -1,7 +1,7 @@
 //! `[memory.hygiene]` and its variable: how long memories are kept, how many, and how long a run can be taken back.
 
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
-use crate::config::inputs::{Inputs, number};
+use crate::config::inputs::{Inputs, Section, field};
 use crate::config::settings::HygieneSettings;
 
 const RETENTION_DAYS: &str = "LEVERFRAME_MEMORY_RETENTION_DAYS";
@@ -12,9 +12,9 @@ const LONGEST_DAYS: u32 = 36_500;
 pub fn resolve(inputs: &Inputs<'_>) -> Result<HygieneSettings, ConfigError> {
     let config = inputs.config();
     let table = &config.memory.hygiene;
-    let key = |name| ["memory", "hygiene", name];
-    let days = |name, given, default| number(inputs, &key(name), given, default, 0..=LONGEST_DAYS);
-    let written = days("retention_days", table.retention_days, 30)?;
+    let section = Section::new(inputs, &["memory", "hygiene"], table);
+    let days = |field, default| section.number(field, default, 0..=LONGEST_DAYS);
+    let written = days(field!(table.retention_days), 30)?;
     let usual = match inputs.environment.get(RETENTION_DAYS) {
         None => written,
         Some(value) => value
@@ -30,16 +30,10 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<HygieneSettings, ConfigError> {
             })?,
     };
     Ok(HygieneSettings {
-        session_days: days("session_days", table.session_days, usual)?,
-        channel_days: days("channel_days", table.channel_days, usual)?,
-        global_days: days("global_days", table.global_days, usual)?,
-        max_memories: number(
-            inputs,
-            &key("max_memories"),
-            table.max_memories,
-            10_000,
-            1..=1_000_000,
-        )?,
-        undo_days: number(inputs, &key("undo_days"), table.undo_days, 7, 1..=365)?,
+        session_days: days(field!(table.session_days), usual)?,
+        channel_days: days(field!(table.channel_days), usual)?,
+        global_days: days(field!(table.global_days), usual)?,
+        max_memories: section.number(field!(table.max_memories), 10_000, 1..=1_000_000)?,
+        undo_days: section.number(field!(table.undo_days), 7, 1..=365)?,
     })
 }

@@ -1,11 +1,15 @@
 //! What settings are made of, and numbers read from it: what the modules that resolve one table each share.
 
+use std::path::PathBuf;
+
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::ConfigFile;
 use crate::config::flags::Flags;
 use crate::config::loaded_file::LoadedFile;
-use crate::config::paths::FileChoice;
+use crate::config::paths::{self, FileChoice};
+use crate::config::secret::Secret;
+use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::Paths;
 use crate::protocol::budget::Limit;
 use crate::protocol::mcp::{FIND_TOOLS, MCP_PREFIX, READ_RESOURCE, covers_servers, server_of};
@@ -46,53 +50,112 @@ impl<'a> Inputs<'a> {
             None => std::borrow::Cow::Owned(ConfigFile::default()),
         }
     }
+
+    /// A path as the file writes it.
+    pub fn path(&self, given: &str) -> PathBuf {
+        paths::expand(given, self.environment, &self.paths.config_dir)
+    }
 }
 
-/// A number of the file, or its default, within bounds.
-pub fn number<T: PartialOrd + std::fmt::Display + Copy>(
-    inputs: &Inputs<'_>,
-    keys: &[&str],
-    given: Option<T>,
-    default: T,
-    bounds: std::ops::RangeInclusive<T>,
-) -> Result<T, ConfigError> {
-    let Some(value) = given else {
-        return Ok(default);
+/// A table of the file that is resolved, with the keys that lead to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Section<'a, T> {
+    /// What the settings are made of.
+    pub inputs: &'a Inputs<'a>,
+    /// From the root of the file to the table.
+    pub keys: &'a [&'a str],
+    /// What the table says.
+    pub table: &'a T,
+}
+
+/// A field of a table with its name.
+macro_rules! field {
+    ($table:ident . $name:ident) => {
+        (stringify!($name), $table.$name)
     };
-    if bounds.contains(&value) {
-        return Ok(value);
+}
+pub(crate) use field;
+
+/// The names of fields of a table, each with whether the file gives it.
+macro_rules! given_keys {
+    ($table:ident: $($name:ident),+ $(,)?) => {
+        [$((stringify!($name), $table.$name.is_some())),+]
+    };
+}
+pub(crate) use given_keys;
+
+impl<'a, T> Section<'a, T> {
+    /// The table at these keys.
+    pub const fn new(inputs: &'a Inputs<'a>, keys: &'a [&'a str], table: &'a T) -> Self {
+        Self {
+            inputs,
+            keys,
+            table,
+        }
     }
-    let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
-    let fault = inputs.fault(keys, format!("{value} is out of range"));
-    Err(fault.expected(expected).into())
+
+    /// The last of its keys.
+    pub fn name(&self) -> &'a str {
+        self.keys.last().copied().unwrap_or_default()
+    }
+
+    /// A fault of the whole table.
+    pub fn fault_of_table(&self, problem: impl Into<String>) -> Fault {
+        self.inputs.fault(self.keys, problem)
+    }
+
+    /// A fault at a key of the table.
+    pub fn fault(&self, key: &str, problem: impl Into<String>) -> Fault {
+        self.inputs.fault(&[self.keys, &[key]].concat(), problem)
+    }
+
+    /// A number of the table, or its default, within bounds.
+    pub fn number<N: PartialOrd + std::fmt::Display + Copy>(
+        &self,
+        (key, given): (&str, Option<N>),
+        default: N,
+        bounds: std::ops::RangeInclusive<N>,
+    ) -> Result<N, ConfigError> {
+        Ok(self.given((key, given), bounds)?.unwrap_or(default))
+    }
+
+    /// A number of the table within bounds, where there is one.
+    pub fn given<N: PartialOrd + std::fmt::Display + Copy>(
+        &self,
+        (key, given): (&str, Option<N>),
+        bounds: std::ops::RangeInclusive<N>,
+    ) -> Result<Option<N>, ConfigError> {
+        match given {
+            Some(value) if !bounds.contains(&value) => {
+                let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
+                let fault = self.fault(key, format!("{value} is out of range"));
+                Err(fault.expected(expected).into())
+            }
+            given => Ok(given),
+        }
+    }
+
+    /// The secret that the keys `KEY_env`, `KEY_file` and `KEY_command` of the table name.
+    pub fn secret(
+        &self,
+        key: &str,
+        source: SecretSource<'_>,
+    ) -> Result<Option<Secret>, ConfigError> {
+        let inputs = self.inputs;
+        let fault = |suffix: &str, problem| self.fault(&format!("{key}{suffix}"), problem);
+        secrets::read(source, inputs.environment, &inputs.paths.config_dir, &fault)
+    }
 }
 
 /// US dollars that can be configured as a limit.
 pub const COST: std::ops::RangeInclusive<f64> = 0.0..=1_000_000.0;
 
-/// A number of the file within bounds, where there is one.
-pub fn given<T: PartialOrd + std::fmt::Display + Copy>(
-    inputs: &Inputs<'_>,
-    keys: &[&str],
-    given: Option<T>,
-    bounds: std::ops::RangeInclusive<T>,
-) -> Result<Option<T>, ConfigError> {
-    given
-        .map(|value| number(inputs, keys, Some(value), value, bounds))
-        .transpose()
-}
-
 /// Tokens and money of the table at these keys.
 pub fn limit(inputs: &Inputs<'_>, keys: &[&str], table: Limit) -> Result<Limit, ConfigError> {
-    let key = |name| [keys, &[name]].concat();
+    let section = Section::new(inputs, keys, &table);
     Ok(Limit {
-        max_tokens: given(
-            inputs,
-            &key("max_tokens"),
-            table.max_tokens,
-            0..=1_000_000_000_000,
-        )?,
-        max_cost_usd: given(inputs, &key("max_cost_usd"), table.max_cost_usd, COST)?,
+        max_tokens: section.given(field!(table.max_tokens), 0..=1_000_000_000_000)?,
+        max_cost_usd: section.given(field!(table.max_cost_usd), COST)?,
     })
 }
 

@@ -45,7 +45,7 @@ pub fn resolve(
         .map(|(keys, given)| (keys, given.as_ref()));
     for (keys, given) in named.chain(servers).chain(variables).chain(certificates) {
         let Some(given) = given else { continue };
-        let path = paths::expand(given, inputs.environment, &inputs.paths.config_dir);
+        let path = inputs.path(given);
         if let Some((name, workspace)) = workspace_around(&path, channels) {
             let problem = format!(
                 "{} lies in the workspace {} of channel `{name}`, where tools read it",

@@ -10,9 +10,9 @@ use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::escalation_policies;
-use crate::config::file::ConfigFile;
+use crate::config::file::{ApprovalsTable, BudgetsTable, ConfigFile, EngineTable, RetentionTable};
 use crate::config::flags::Flags;
-use crate::config::inputs::{COST, Inputs, given, limit, number};
+use crate::config::inputs::{COST, Inputs, Section, field, limit};
 use crate::config::loaded_file::LoadedFile;
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
@@ -236,11 +236,11 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         tables: tables(&inputs, &config)?,
         channels,
         people,
-        approvals: approvals(&inputs, &config)?,
+        approvals: approvals(&inputs, &config.approvals)?,
         escalation,
-        budgets: budgets(&inputs, &config)?,
-        engine: engine(&inputs, &config)?,
-        retention: retention(&inputs, &config)?,
+        budgets: budgets(&inputs, &config.budgets)?,
+        engine: engine(&inputs, &config.engine)?,
+        retention: retention(&inputs, &config.retention)?,
         backup: backup_schedule::resolve(&inputs)?,
         response_cache: cache::resolve(&inputs)?,
         hooks,
@@ -282,9 +282,10 @@ fn tables(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<OwnTables, ConfigE
         let Some(given) = given else {
             return Ok(None);
         };
-        let path = paths::expand(given, inputs.environment, &inputs.paths.config_dir);
-        model_tables::read_text(&path, &|problem| inputs.fault(&["model", field], problem))
-            .map(Some)
+        model_tables::read_text(&inputs.path(given), &|problem| {
+            inputs.fault(&["model", field], problem)
+        })
+        .map(Some)
     };
     let file = |text: &TomlText| text.path().display().to_string();
     let profiles = read("profiles_file", &config.model.profiles_file)?
@@ -404,78 +405,37 @@ fn reminder_seconds(inputs: &Inputs<'_>, given: Option<&[u64]>) -> Result<Vec<i6
     }
 }
 
-fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSettings, ConfigError> {
-    let table = &config.approvals;
-    let key = |name| ["approvals", name];
+fn approvals(inputs: &Inputs<'_>, table: &ApprovalsTable) -> Result<ApprovalSettings, ConfigError> {
+    let section = Section::new(inputs, &["approvals"], table);
+    let life = |field, default| section.number(field, default, 1..=4 * WEEK);
     Ok(ApprovalSettings {
         self_approval: table.self_approval.unwrap_or(SelfApproval::Console),
-        life_seconds: number(
-            inputs,
-            &key("life_seconds"),
-            table.life_seconds,
-            24 * 3600,
-            1..=4 * WEEK,
-        )?,
-        high_risk_life_seconds: number(
-            inputs,
-            &key("high_risk_life_seconds"),
-            table.high_risk_life_seconds,
-            4 * 3600,
-            1..=4 * WEEK,
-        )?,
-        approve_grace_seconds: number(
-            inputs,
-            &key("approve_grace_seconds"),
-            table.approve_grace_seconds,
-            0,
-            0..=10,
-        )?,
+        life_seconds: life(field!(table.life_seconds), 24 * 3600)?,
+        high_risk_life_seconds: life(field!(table.high_risk_life_seconds), 4 * 3600)?,
+        approve_grace_seconds: section.number(field!(table.approve_grace_seconds), 0, 0..=10)?,
         reminder_seconds: reminder_seconds(inputs, table.reminder_seconds.as_deref())?,
-        max_pending_per_session: number(
-            inputs,
-            &key("max_pending_per_session"),
-            table.max_pending_per_session,
+        max_pending_per_session: section.number(
+            field!(table.max_pending_per_session),
             5,
             1..=100,
         )?,
-        max_pending_per_channel: number(
-            inputs,
-            &key("max_pending_per_channel"),
-            table.max_pending_per_channel,
+        max_pending_per_channel: section.number(
+            field!(table.max_pending_per_channel),
             50,
             1..=1000,
         )?,
     })
 }
 
-fn budgets(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<BudgetSettings, ConfigError> {
-    let table = &config.budgets;
-    let key = |name| ["budgets", name];
-    let seconds = number(
-        inputs,
-        &key("max_duration_seconds"),
-        table.max_duration_seconds,
-        120,
-        1..=86_400,
-    )?;
+fn budgets(inputs: &Inputs<'_>, table: &BudgetsTable) -> Result<BudgetSettings, ConfigError> {
+    let section = Section::new(inputs, &["budgets"], table);
+    let seconds = section.number(field!(table.max_duration_seconds), 120, 1..=86_400)?;
     let turn = TurnLimits {
-        max_steps: number(inputs, &key("max_steps"), table.max_steps, 8, 1..=1000)?,
-        max_tool_calls: number(
-            inputs,
-            &key("max_tool_calls"),
-            table.max_tool_calls,
-            16,
-            0..=10_000,
-        )?,
+        max_steps: section.number(field!(table.max_steps), 8, 1..=1000)?,
+        max_tool_calls: section.number(field!(table.max_tool_calls), 16, 0..=10_000)?,
         max_active_ms: u64::from(seconds) * 1000,
-        max_tokens: number(
-            inputs,
-            &key("max_tokens"),
-            table.max_tokens,
-            100_000,
-            1..=1_000_000_000,
-        )?,
-        max_cost_usd: given(inputs, &key("max_cost_usd"), table.max_cost_usd, COST)?,
+        max_tokens: section.number(field!(table.max_tokens), 100_000, 1..=1_000_000_000)?,
+        max_cost_usd: section.given(field!(table.max_cost_usd), COST)?,
     };
     Ok(BudgetSettings {
         turn,
@@ -485,71 +445,39 @@ fn budgets(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<BudgetSettings, C
     })
 }
 
-fn engine(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<EngineSettings, ConfigError> {
-    let table = &config.engine;
-    let key = |name| ["engine", name];
+fn engine(inputs: &Inputs<'_>, table: &EngineTable) -> Result<EngineSettings, ConfigError> {
+    let section = Section::new(inputs, &["engine"], table);
     Ok(EngineSettings {
-        max_running: number(inputs, &key("max_running"), table.max_running, 16, 1..=1000)?,
+        max_running: section.number(field!(table.max_running), 16, 1..=1000)?,
         one_tool_per_step: table.one_tool_per_step.unwrap_or(false),
-        max_model_attempts: number(
-            inputs,
-            &key("max_model_attempts"),
-            table.max_model_attempts,
-            3,
-            1..=10,
-        )?,
-        history_exchanges: number(
-            inputs,
-            &key("history_exchanges"),
-            table.history_exchanges,
-            6,
-            0..=1000,
-        )?,
-        history_share: number(
-            inputs,
-            &key("history_share"),
-            table.history_share,
-            50,
-            0..=90,
-        )?,
-        shutdown_grace_seconds: number(
-            inputs,
-            &key("shutdown_grace_seconds"),
-            table.shutdown_grace_seconds,
+        max_model_attempts: section.number(field!(table.max_model_attempts), 3, 1..=10)?,
+        history_exchanges: section.number(field!(table.history_exchanges), 6, 0..=1000)?,
+        history_share: section.number(field!(table.history_share), 50, 0..=90)?,
+        shutdown_grace_seconds: section.number(
+            field!(table.shutdown_grace_seconds),
             20,
             0..=3600,
         )?,
-        run_growth_mib: number(
-            inputs,
-            &key("run_growth_mib"),
-            table.run_growth_mib,
-            1024,
-            1..=1_048_576,
-        )?,
+        run_growth_mib: section.number(field!(table.run_growth_mib), 1024, 1..=1_048_576)?,
     })
 }
 
 /// Longest time that can be configured: a hundred years.
 const LONGEST_DAYS: u32 = 36_500;
 
-fn retention(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<RetentionSettings, ConfigError> {
-    let table = &config.retention;
-    let days = |name, given, default, least| {
-        number(
-            inputs,
-            &["retention", name],
-            given,
-            default,
-            least..=LONGEST_DAYS,
-        )
-    };
+fn retention(
+    inputs: &Inputs<'_>,
+    table: &RetentionTable,
+) -> Result<RetentionSettings, ConfigError> {
+    let section = Section::new(inputs, &["retention"], table);
+    let days = |field, default, least| section.number(field, default, least..=LONGEST_DAYS);
     Ok(RetentionSettings {
-        events: days("events_days", table.events_days, 30, 1)?,
-        event_archive: days("event_archive_days", table.event_archive_days, 90, 0)?,
+        events: days(field!(table.events_days), 30, 1)?,
+        event_archive: days(field!(table.event_archive_days), 90, 0)?,
         // A platform delivers a message again for up to a week: its key must be known for longer than that.
-        history: days("history_days", table.history_days, 30, 8)?,
-        session_idle: days("session_idle_days", table.session_idle_days, 7, 1)?,
-        file_changes: days("file_changes_days", table.file_changes_days, 30, 1)?,
-        audit: days("audit_days", table.audit_days, 400, 365)?,
+        history: days(field!(table.history_days), 30, 8)?,
+        session_idle: days(field!(table.session_idle_days), 7, 1)?,
+        file_changes: days(field!(table.file_changes_days), 30, 1)?,
+        audit: days(field!(table.audit_days), 400, 365)?,
     })
 }

@@ -4,8 +4,7 @@
 use std::net::SocketAddr;
 
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
-use crate::config::inputs::{Inputs, given};
-use crate::config::paths::expand;
+use crate::config::inputs::{Inputs, Section, field};
 use crate::config::server::{ListenerLimits, TlsSettings};
 
 /// Connections that `max_connections` and `max_connections_per_principal` can be.
@@ -17,11 +16,11 @@ const REQUESTS: std::ops::RangeInclusive<u32> = 0..=100_000_000;
 pub fn tls(inputs: &Inputs<'_>) -> Option<TlsSettings> {
     let config = inputs.config();
     let table = config.server.tls.as_ref()?;
-    let path = |given: &String| expand(given, inputs.environment, &inputs.paths.config_dir);
+    let client_ca = table.client_ca.as_ref();
     Some(TlsSettings {
-        certificate: path(&table.certificate),
-        key: path(&table.key),
-        client_ca: table.client_ca.as_ref().map(path),
+        certificate: inputs.path(&table.certificate),
+        key: inputs.path(&table.key),
+        client_ca: client_ca.map(|given| inputs.path(given)),
     })
 }
 
@@ -29,20 +28,12 @@ pub fn tls(inputs: &Inputs<'_>) -> Option<TlsSettings> {
 pub fn limits(inputs: &Inputs<'_>) -> Result<ListenerLimits, ConfigError> {
     let config = inputs.config();
     let table = &config.server;
-    let key = |name| ["server", name];
-    let connections = |name, value| given(inputs, &key(name), value, CONNECTIONS);
-    let per_minute = given(
-        inputs,
-        &key("requests_per_minute"),
-        table.requests_per_minute,
-        REQUESTS,
-    )?;
+    let section = Section::new(inputs, &["server"], table);
+    let per_minute = section.given(field!(table.requests_per_minute), REQUESTS)?;
     Ok(ListenerLimits {
-        connections: connections("max_connections", table.max_connections)?,
-        connections_per_principal: connections(
-            "max_connections_per_principal",
-            table.max_connections_per_principal,
-        )?,
+        connections: section.given(field!(table.max_connections), CONNECTIONS)?,
+        connections_per_principal: section
+            .given(field!(table.max_connections_per_principal), CONNECTIONS)?,
         requests_per_minute: match per_minute {
             Some(0) => None,
             Some(requests) => Some(requests),

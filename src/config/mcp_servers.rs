@@ -5,15 +5,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::config::error::{ConfigError, Fault};
+use crate::config::error::ConfigError;
 use crate::config::file::{McpTable, McpToolTable};
 use crate::config::headers;
-use crate::config::inputs::{Inputs, number};
+use crate::config::inputs::{Inputs, Section, field, given_keys};
 use crate::config::mcp::{
     McpAddress, McpLogin, McpPlace, McpServerSettings, McpToolSettings, is_server_name,
 };
 use crate::config::program::ProgramSettings;
-use crate::config::programs::{self, ProgramKeys};
+use crate::config::programs::{self, program_keys};
 use crate::config::providers::{is_near, web_address};
 use crate::config::secrets::SecretSource;
 use crate::config::settings::{McpSecrets, Secret};
@@ -39,52 +39,18 @@ pub fn resolve(
         return Err(fault.expected(format!("at most {MAX_SERVERS}")).into());
     }
     for (name, table) in &config.mcp {
-        let mut reader = Reader {
-            inputs,
-            name,
-            table,
-            secrets: &mut secrets,
-        };
-        servers.insert(name.clone(), reader.server()?);
+        let keys = ["mcp", name];
+        let section = Section::new(inputs, &keys, table);
+        servers.insert(name.clone(), section.server(&mut secrets)?);
     }
     Ok((servers, secrets))
 }
 
-/// One table, as its faults are told.
-struct Reader<'a> {
-    inputs: &'a Inputs<'a>,
-    name: &'a str,
-    table: &'a McpTable,
-    secrets: &'a mut McpSecrets,
-}
-
-impl Reader<'_> {
-    fn fault(&self, key: &str, problem: impl Into<String>) -> Fault {
-        self.inputs.fault(&["mcp", self.name, key], problem)
-    }
-
-    fn number(
-        &self,
-        key: &str,
-        given: Option<u64>,
-        default: u64,
-        most: u64,
-    ) -> Result<u64, ConfigError> {
-        number(
-            self.inputs,
-            &["mcp", self.name, key],
-            given,
-            default,
-            1..=most,
-        )
-    }
-
-    fn server(&mut self) -> Result<McpServerSettings, ConfigError> {
+impl Section<'_, McpTable> {
+    fn server(&self, secrets: &mut McpSecrets) -> Result<McpServerSettings, ConfigError> {
         let table = self.table;
-        if !is_server_name(self.name) {
-            let fault = self
-                .inputs
-                .fault(&["mcp", self.name], "is not a name for a server");
+        if !is_server_name(self.name()) {
+            let fault = self.fault_of_table("is not a name for a server");
             return Err(fault.expected(NAME).into());
         }
         let place = match (&table.command, &table.url) {
@@ -93,17 +59,15 @@ impl Reader<'_> {
                 return Err(fault.next_step("Keep `command` or `url`").into());
             }
             (None, None) => {
-                let fault = self
-                    .inputs
-                    .fault(&["mcp", self.name], "has no address and no program");
+                let fault = self.fault_of_table("has no address and no program");
                 let expected = "command = [\"program\", …] or url = \"https://…\"";
                 return Err(fault.expected(expected).into());
             }
-            (Some(command), None) => McpPlace::Program(self.program(command)?),
-            (None, Some(url)) => McpPlace::Address(self.address(url)?),
+            (Some(command), None) => McpPlace::Program(self.program(command, secrets)?),
+            (None, Some(url)) => McpPlace::Address(self.address(url, secrets)?),
         };
-        let timeout = self.number("timeout_seconds", table.timeout_seconds, 60, 3600)?;
-        let most = self.number("max_seconds", table.max_seconds, 900, 24 * 3600)?;
+        let timeout = self.number(field!(table.timeout_seconds), 60, 1..=3600)?;
+        let most = self.number(field!(table.max_seconds), 900, 1..=24 * 3600)?;
         if timeout > most {
             let problem = format!("{timeout} s without an answer is longer than a whole call");
             let fault = self.fault("timeout_seconds", problem);
@@ -115,12 +79,7 @@ impl Reader<'_> {
         for (tool, own) in &table.tools {
             tools.insert(tool.clone(), self.tool(tool, own)?);
         }
-        let kib = self.number(
-            "max_result_kib",
-            table.max_result_kib.map(|kib| kib as u64),
-            256,
-            1024,
-        )?;
+        let kib = self.number(field!(table.max_result_kib), 256, 1..=1024)?;
         Ok(McpServerSettings {
             place,
             trusted: table.trusted.unwrap_or(false),
@@ -130,9 +89,9 @@ impl Reader<'_> {
             idle_timeout: Duration::from_secs(timeout),
             max_duration: Duration::from_secs(most),
             keep: Duration::from_secs(
-                60 * self.number("idle_minutes", table.idle_minutes, 10, 24 * 60)?,
+                60 * self.number(field!(table.idle_minutes), 10, 1..=24 * 60)?,
             ),
-            max_result_bytes: usize::try_from(kib * 1024).unwrap_or(usize::MAX),
+            max_result_bytes: kib * 1024,
         })
     }
 
@@ -169,53 +128,32 @@ impl Reader<'_> {
         }
     }
 
-    fn program(&mut self, command: &[String]) -> Result<ProgramSettings, ConfigError> {
+    fn program(
+        &self,
+        command: &[String],
+        secrets: &mut McpSecrets,
+    ) -> Result<ProgramSettings, ConfigError> {
         let table = self.table;
         self.only(
             "command",
-            &[
-                ("headers", table.headers.is_some()),
-                ("secret_env", table.secret_env.is_some()),
-                ("secret_file", table.secret_file.is_some()),
-                ("secret_command", table.secret_command.is_some()),
-                ("login", table.login.is_some()),
-                ("client_id", table.client_id.is_some()),
-                ("scopes", table.scopes.is_some()),
-            ],
+            &given_keys!(table:
+                headers, secret_env, secret_file, secret_command, login, client_id, scopes),
         )?;
-        let keys = ProgramKeys {
-            command,
-            directory: table.directory.as_deref(),
-            environment: table.environment.as_ref(),
-            environment_env: table.environment_env.as_deref(),
-            environment_files: table.environment_files.as_ref(),
-            read: table.read.as_deref(),
-            write: table.write.as_deref(),
-            network: table.network,
-            sandbox: table.sandbox,
-        };
-        let program = programs::resolve(self.inputs, &["mcp", self.name], keys)?;
-        self.secrets.values.extend(program.secrets.iter().cloned());
+        let keys = program_keys!(table, command);
+        let program = programs::resolve(self.inputs, self.keys, keys)?;
+        secrets.values.extend(program.secrets.iter().cloned());
         let missing = program.missing.iter().cloned();
-        let missing = missing.map(|variable| (self.name.to_owned(), variable));
-        self.secrets.missing.extend(missing);
+        let missing = missing.map(|variable| (self.name().to_owned(), variable));
+        secrets.missing.extend(missing);
         Ok(program)
     }
 
-    fn address(&mut self, url: &str) -> Result<McpAddress, ConfigError> {
+    fn address(&self, url: &str, secrets: &mut McpSecrets) -> Result<McpAddress, ConfigError> {
         let table = self.table;
         self.only(
             "url",
-            &[
-                ("directory", table.directory.is_some()),
-                ("environment", table.environment.is_some()),
-                ("environment_env", table.environment_env.is_some()),
-                ("environment_files", table.environment_files.is_some()),
-                ("read", table.read.is_some()),
-                ("write", table.write.is_some()),
-                ("network", table.network.is_some()),
-                ("sandbox", table.sandbox.is_some()),
-            ],
+            &given_keys!(table:
+                directory, environment, environment_env, environment_files, read, write, network, sandbox),
         )?;
         let url = web_address(url).map_err(|problem| {
             self.fault("url", problem)
@@ -234,43 +172,43 @@ impl Reader<'_> {
             let fault = self.fault("client_id", "applies only to a login");
             return Err(fault.expected("login = true").into());
         }
-        let headers = self.headers(login)?;
+        let headers = self.headers(login, secrets)?;
         let directory = self.inputs.paths.data_dir.join("mcp");
         Ok(McpAddress {
             url,
             headers,
             login: login.then(|| McpLogin {
-                file: directory.join(format!("{}.login.json", self.name)),
+                file: directory.join(format!("{}.login.json", self.name())),
                 client_id: table.client_id.clone(),
                 scopes: table.scopes.clone().unwrap_or_default(),
             }),
         })
     }
 
-    fn headers(&mut self, login: bool) -> Result<BTreeMap<String, Secret>, ConfigError> {
+    fn headers(
+        &self,
+        login: bool,
+        secrets: &mut McpSecrets,
+    ) -> Result<BTreeMap<String, Secret>, ConfigError> {
         let table = self.table;
         let mut names = table.headers.iter().flatten().map(|(name, _)| name);
         if login && names.any(|name| name.eq_ignore_ascii_case("authorization")) {
             let fault = self.fault("headers", "`Authorization` comes from the login");
             return Err(fault.next_step("Keep `login` or the header").into());
         }
-        let source = SecretSource {
-            env: table.secret_env.as_deref(),
-            file: table.secret_file.as_deref(),
-            command: table.secret_command.as_deref(),
-        };
-        let place = ["mcp", self.name];
-        let found = headers::resolve(self.inputs, &place, table.headers.as_ref(), source)?;
-        self.secrets.values.extend(found.secret);
+        let source =
+            SecretSource::of([&table.secret_env, &table.secret_file, &table.secret_command]);
+        let found = headers::resolve(self.inputs, self.keys, table.headers.as_ref(), source)?;
+        secrets.values.extend(found.secret);
         Ok(found.headers)
     }
 
     fn tool(&self, tool: &str, own: &McpToolTable) -> Result<McpToolSettings, ConfigError> {
-        let keys = |key| ["mcp", self.name, "tools", tool, key];
-        let fault = |key, problem: &str| self.inputs.fault(&keys(key), problem);
+        let keys = [self.keys, &["tools", tool]].concat();
+        let section = Section::new(self.inputs, &keys, own);
         let effect = own.effect;
         if own.key_argument.is_some() != (effect == Some(Effect::Keyed)) {
-            let fault = fault(
+            let fault = section.fault(
                 "key_argument",
                 "goes with effect = \"keyed\", and that with it",
             );
@@ -278,23 +216,17 @@ impl Reader<'_> {
             return Err(fault.expected(expected).into());
         }
         if own.probe.is_some() != (effect == Some(Effect::Reconcilable)) {
-            let fault = fault(
+            let fault = section.fault(
                 "probe",
                 "goes with effect = \"reconcilable\", and that with it",
             );
             let expected = "effect = \"reconcilable\" and probe = \"tool that looks\"";
             return Err(fault.expected(expected).into());
         }
-        let seconds = number(
-            self.inputs,
-            &keys("cache_seconds"),
-            own.cache_seconds,
-            0,
-            0..=24 * 3600,
-        )?;
+        let seconds = section.number(field!(own.cache_seconds), 0, 0..=24 * 3600)?;
         let reads = matches!(own.access, Some(Access::ReadLocal | Access::ReadOpen));
         if seconds > 0 && !reads {
-            let fault = fault("cache_seconds", "only results of read calls can be cached");
+            let fault = section.fault("cache_seconds", "only results of read calls can be cached");
             let expected = "access = \"read_local\" or \"read_open\" beside it";
             return Err(fault.expected(expected).into());
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::clock::quiet_hours::QuietHours;
 use crate::clock::zone;
 use crate::config::error::ConfigError;
-use crate::config::inputs::Inputs;
+use crate::config::inputs::{Inputs, Section};
 use crate::config::person::PersonSettings;
 use crate::config::platform::SenderIdentity;
 
@@ -64,20 +64,20 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, PersonSettings>, 
 /// The quiet hours of a channel or person, whose table has these keys.
 pub fn quiet_hours(
     inputs: &Inputs<'_>,
-    table: &[&str; 2],
+    table: &[&str],
     hours: Option<&str>,
     zone: Option<&str>,
 ) -> Result<Option<QuietHours>, ConfigError> {
-    let [kind, name] = table;
+    let section = Section::new(inputs, table, &());
     let zone = zone::find(zone).map_err(|error| {
-        let fault = inputs.fault(&[kind, name, "time_zone"], error.to_string());
+        let fault = section.fault("time_zone", error.to_string());
         fault.expected("an IANA name, for example Europe/Berlin")
     })?;
     let Some(hours) = hours else {
         return Ok(None);
     };
     let hours = QuietHours::new(hours, zone).map_err(|problem| {
-        let fault = inputs.fault(&[kind, name, "quiet_hours"], problem);
+        let fault = section.fault("quiet_hours", problem);
         fault.expected("two times of day, for example 22:00-07:00")
     })?;
     Ok(Some(hours))

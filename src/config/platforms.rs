@@ -2,15 +2,15 @@
 //!
 //! Nothing here connects, and a key that the kind does not have is an error: somebody relies on it.
 
-use crate::config::error::{ConfigError, Fault};
+use crate::config::error::ConfigError;
 use crate::config::file::ChannelTable;
-use crate::config::inputs::Inputs;
+use crate::config::inputs::{Inputs, Section, given_keys};
 use crate::config::platform::PlatformSettings;
 use crate::config::program::ProgramSettings;
-use crate::config::programs::{self, ProgramKeys};
+use crate::config::programs::{self, ProgramKeys, program_keys};
 use crate::config::providers::web_address;
 use crate::config::secret::Secret;
-use crate::config::secrets::{self, SecretSource};
+use crate::config::secrets::SecretSource;
 use crate::protocol::enums::ChannelKind;
 
 /// A secret that a kind of channel cannot do without.
@@ -84,32 +84,16 @@ pub fn resolve(
     kind: ChannelKind,
     table: &ChannelTable,
 ) -> Result<PlatformSettings, ConfigError> {
-    Reader {
-        inputs,
-        name,
-        kind,
-        table,
-    }
-    .platform()
+    let keys = ["channels", name];
+    Section::new(inputs, &keys, table).platform(kind)
 }
 
-struct Reader<'a> {
-    inputs: &'a Inputs<'a>,
-    name: &'a str,
-    kind: ChannelKind,
-    table: &'a ChannelTable,
-}
-
-impl Reader<'_> {
-    fn fault(&self, key: &str, problem: impl Into<String>) -> Fault {
-        self.inputs.fault(&["channels", self.name, key], problem)
-    }
-
-    fn platform(&self) -> Result<PlatformSettings, ConfigError> {
+impl Section<'_, ChannelTable> {
+    fn platform(&self, kind: ChannelKind) -> Result<PlatformSettings, ConfigError> {
         let table = self.table;
-        self.only_own_keys()?;
+        self.only_own_keys(kind)?;
         let (mut token, mut app_token, mut secret) = (None, None, None);
-        for need in secrets_of(self.kind) {
+        for need in secrets_of(kind) {
             let slot = match need.key {
                 "app_token" => &mut app_token,
                 "secret" => &mut secret,
@@ -121,61 +105,48 @@ impl Reader<'_> {
             token,
             app_token,
             secret,
-            api_base: self.api_base()?,
-            callback_url: self.address("callback_url", table.callback_url.as_deref())?,
-            webhook_url: self.address("webhook_url", table.webhook_url.as_deref())?,
-            program: self.program()?,
+            api_base: self.api_base(kind)?,
+            callback_url: self.web_address("callback_url", table.callback_url.as_deref())?,
+            webhook_url: self.web_address("webhook_url", table.webhook_url.as_deref())?,
+            program: self.bridge_program(kind)?,
         })
     }
 
     /// Refuses keys that only other kinds have.
-    fn only_own_keys(&self) -> Result<(), ConfigError> {
+    fn only_own_keys(&self, kind: ChannelKind) -> Result<(), ConfigError> {
         use ChannelKind::{Discord, Matrix, Process, Slack, Telegram, Webhook};
         const WITH_TOKEN: &[ChannelKind] = &[Telegram, Discord, Slack, Matrix];
         const CLAIMING: &[ChannelKind] = &[Webhook, Process];
         let table = self.table;
-        let keys: &[(&str, bool, &[ChannelKind])] = &[
-            ("token_env", table.token_env.is_some(), WITH_TOKEN),
-            ("token_file", table.token_file.is_some(), WITH_TOKEN),
-            ("token_command", table.token_command.is_some(), WITH_TOKEN),
-            ("app_token_env", table.app_token_env.is_some(), &[Slack]),
-            ("app_token_file", table.app_token_file.is_some(), &[Slack]),
+        let keys: [(&[(&str, bool)], &[ChannelKind]); 6] = [
             (
-                "app_token_command",
-                table.app_token_command.is_some(),
+                &given_keys!(table: token_env, token_file, token_command),
+                WITH_TOKEN,
+            ),
+            (
+                &given_keys!(table: app_token_env, app_token_file, app_token_command),
                 &[Slack],
             ),
-            ("secret_env", table.secret_env.is_some(), &[Webhook]),
-            ("secret_file", table.secret_file.is_some(), &[Webhook]),
-            ("secret_command", table.secret_command.is_some(), &[Webhook]),
-            ("callback_url", table.callback_url.is_some(), &[Webhook]),
-            ("webhook_url", table.webhook_url.is_some(), &[Telegram]),
-            ("command", table.command.is_some(), &[Process]),
-            ("directory", table.directory.is_some(), &[Process]),
-            ("environment", table.environment.is_some(), &[Process]),
             (
-                "environment_env",
-                table.environment_env.is_some(),
+                &given_keys!(table: secret_env, secret_file, secret_command, callback_url),
+                &[Webhook],
+            ),
+            (&given_keys!(table: webhook_url), &[Telegram]),
+            (
+                &given_keys!(table:
+                    command, directory, environment, environment_env, environment_files, read, write, network, sandbox),
                 &[Process],
             ),
-            (
-                "environment_files",
-                table.environment_files.is_some(),
-                &[Process],
-            ),
-            ("read", table.read.is_some(), &[Process]),
-            ("write", table.write.is_some(), &[Process]),
-            ("network", table.network.is_some(), &[Process]),
-            ("sandbox", table.sandbox.is_some(), &[Process]),
-            ("senders", table.senders.is_some(), CLAIMING),
+            (&given_keys!(table: senders), CLAIMING),
         ];
         let foreign = keys
-            .iter()
-            .find(|(_, given, kinds)| *given && !kinds.contains(&self.kind));
+            .into_iter()
+            .filter(|(_, kinds)| !kinds.contains(&kind))
+            .find_map(|(keys, kinds)| Some((keys.iter().find(|(_, given)| *given)?.0, kinds)));
         match foreign {
-            Some((key, _, kinds)) => {
+            Some((key, kinds)) => {
                 let words: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
-                let problem = format!("a channel of kind {} has no such setting", self.kind);
+                let problem = format!("a channel of kind {kind} has no such setting");
                 let fault = self.fault(key, problem);
                 Err(fault
                     .expected(format!("only on channels of kind {}", words.join(", ")))
@@ -188,7 +159,7 @@ impl Reader<'_> {
 
     fn needs(&self, need: &SecretNeed) -> Result<Secret, ConfigError> {
         let table = self.table;
-        let source = match need.key {
+        let source = SecretSource::of(match need.key {
             "app_token" => [
                 &table.app_token_env,
                 &table.app_token_file,
@@ -196,21 +167,11 @@ impl Reader<'_> {
             ],
             "secret" => [&table.secret_env, &table.secret_file, &table.secret_command],
             _ => [&table.token_env, &table.token_file, &table.token_command],
-        };
-        let [env, file, command] = source.map(Option::as_deref);
-        let source = SecretSource { env, file, command };
+        });
         let key = need.key;
-        let fault = |suffix: &str, problem: String| self.fault(&format!("{key}{suffix}"), problem);
-        let read = secrets::read(
-            source,
-            self.inputs.environment,
-            &self.inputs.paths.config_dir,
-            &fault,
-        )?;
+        let read = self.secret(key, source)?;
         read.ok_or_else(|| {
-            let fault = self
-                .inputs
-                .fault(&["channels", self.name], format!("has no {key}"));
+            let fault = self.fault_of_table(format!("has no {key}"));
             let variable = need.variable;
             fault
                 .expected(format!(
@@ -224,16 +185,14 @@ impl Reader<'_> {
         })
     }
 
-    fn api_base(&self) -> Result<String, ConfigError> {
-        let default = match self.kind {
+    fn api_base(&self, kind: ChannelKind) -> Result<String, ConfigError> {
+        let default = match kind {
             ChannelKind::Telegram => "https://api.telegram.org",
             ChannelKind::Discord => "https://discord.com/api/v10",
             ChannelKind::Slack => "https://slack.com/api",
             ChannelKind::Matrix => {
                 if self.table.api_base.is_none() {
-                    let fault = self
-                        .inputs
-                        .fault(&["channels", self.name], "has no `api_base`");
+                    let fault = self.fault_of_table("has no `api_base`");
                     return Err(fault
                         .expected("the homeserver, for example api_base = \"https://matrix.org\"")
                         .into());
@@ -250,11 +209,11 @@ impl Reader<'_> {
             | ChannelKind::Routine
             | ChannelKind::Scripted => "",
         };
-        let given = self.address("api_base", self.table.api_base.as_deref())?;
+        let given = self.web_address("api_base", self.table.api_base.as_deref())?;
         Ok(given.unwrap_or_else(|| default.to_owned()))
     }
 
-    fn address(&self, key: &str, given: Option<&str>) -> Result<Option<String>, ConfigError> {
+    fn web_address(&self, key: &str, given: Option<&str>) -> Result<Option<String>, ConfigError> {
         given
             .map(|url| {
                 web_address(url).map_err(|problem| {
@@ -266,31 +225,22 @@ impl Reader<'_> {
             .transpose()
     }
 
-    fn program(&self) -> Result<Option<ProgramSettings>, ConfigError> {
-        if self.kind != ChannelKind::Process {
+    fn bridge_program(&self, kind: ChannelKind) -> Result<Option<ProgramSettings>, ConfigError> {
+        if kind != ChannelKind::Process {
             return Ok(None);
         }
         let table = self.table;
         let Some(command) = &table.command else {
-            let fault = self
-                .inputs
-                .fault(&["channels", self.name], "has no `command`");
+            let fault = self.fault_of_table("has no `command`");
             return Err(fault
                 .expected("command = [\"program\", \"argument\", …]")
                 .into());
         };
         let keys = ProgramKeys {
-            command,
-            directory: table.directory.as_deref(),
-            environment: table.environment.as_ref(),
-            environment_env: table.environment_env.as_deref(),
-            environment_files: table.environment_files.as_ref(),
-            read: table.read.as_deref(),
-            write: table.write.as_deref(),
             // A bridge that reaches no platform is none.
             network: table.network.or(Some(true)),
-            sandbox: table.sandbox,
+            ..program_keys!(table, command)
         };
-        programs::resolve(self.inputs, &["channels", self.name], keys).map(Some)
+        programs::resolve(self.inputs, self.keys, keys).map(Some)
     }
 }

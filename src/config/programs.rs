@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::config::error::{ConfigError, Fault};
+use crate::config::error::ConfigError;
 use crate::config::headers::holds_credential;
-use crate::config::inputs::Inputs;
+use crate::config::inputs::{Inputs, Section};
 use crate::config::paths;
 use crate::config::program::ProgramSettings;
 use crate::config::secret::Secret;
@@ -39,37 +39,39 @@ pub struct ProgramKeys<'a> {
     pub sandbox: Option<bool>,
 }
 
+/// The keys of a table that describe a program.
+macro_rules! program_keys {
+    ($table:ident, $command:expr) => {
+        crate::config::programs::ProgramKeys {
+            command: $command,
+            directory: $table.directory.as_deref(),
+            environment: $table.environment.as_ref(),
+            environment_env: $table.environment_env.as_deref(),
+            environment_files: $table.environment_files.as_ref(),
+            read: $table.read.as_deref(),
+            write: $table.write.as_deref(),
+            network: $table.network,
+            sandbox: $table.sandbox,
+        }
+    };
+}
+pub(crate) use program_keys;
+
 /// The program that the keys of `table` describe.
 ///
 /// # Errors
 /// What is wrong, at its key.
 pub fn resolve(
     inputs: &Inputs<'_>,
-    table: &[&str; 2],
+    table: &[&str],
     keys: ProgramKeys<'_>,
 ) -> Result<ProgramSettings, ConfigError> {
-    Reader {
-        inputs,
-        table,
-        keys,
-    }
-    .program()
+    Section::new(inputs, table, &keys).program()
 }
 
-struct Reader<'a> {
-    inputs: &'a Inputs<'a>,
-    table: &'a [&'a str; 2],
-    keys: ProgramKeys<'a>,
-}
-
-impl Reader<'_> {
-    fn fault(&self, key: &str, problem: impl Into<String>) -> Fault {
-        let [kind, name] = self.table;
-        self.inputs.fault(&[kind, name, key], problem)
-    }
-
+impl Section<'_, ProgramKeys<'_>> {
     fn program(&self) -> Result<ProgramSettings, ConfigError> {
-        let keys = self.keys;
+        let keys = self.table;
         let has_zero = keys.command.iter().any(|part| part.contains('\0'));
         let named = (keys.command.first()).is_some_and(|program| !program.trim().is_empty());
         if !named || has_zero || keys.command.len() > MAX_PARTS {
@@ -87,7 +89,7 @@ impl Reader<'_> {
         }
         let mut program = ProgramSettings {
             command: keys.command.to_vec(),
-            directory: keys.directory.map(|path| self.path(path)),
+            directory: keys.directory.map(|path| self.inputs.path(path)),
             environment: BTreeMap::new(),
             read: self.paths("read", keys.read)?,
             write: self.paths("write", keys.write)?,
@@ -100,14 +102,6 @@ impl Reader<'_> {
         Ok(program)
     }
 
-    fn path(&self, given: &str) -> PathBuf {
-        paths::expand(
-            given,
-            self.inputs.environment,
-            &self.inputs.paths.config_dir,
-        )
-    }
-
     fn paths(&self, key: &str, given: Option<&[String]>) -> Result<Vec<PathBuf>, ConfigError> {
         let given = given.unwrap_or_default();
         if given.iter().any(|path| path.trim().is_empty()) {
@@ -117,7 +111,7 @@ impl Reader<'_> {
                 .into());
         }
         let data = paths::resolved(&self.inputs.paths.data_dir);
-        for path in given.iter().map(|path| self.path(path)) {
+        for path in given.iter().map(|path| self.inputs.path(path)) {
             let real = paths::resolved(&path);
             if real.starts_with(&data) || data.starts_with(&real) {
                 let problem = format!("{} overlaps the data directory", path.display());
@@ -125,11 +119,11 @@ impl Reader<'_> {
                 return Err(fault.expected("a place outside the data directory").into());
             }
         }
-        Ok(given.iter().map(|path| self.path(path)).collect())
+        Ok(given.iter().map(|path| self.inputs.path(path)).collect())
     }
 
     fn fill_environment(&self, program: &mut ProgramSettings) -> Result<(), ConfigError> {
-        let keys = self.keys;
+        let keys = self.table;
         let empty = BTreeMap::new();
         let plain = keys.environment.unwrap_or(&empty);
         let files = keys.environment_files.unwrap_or(&empty);
@@ -175,7 +169,7 @@ impl Reader<'_> {
             }
         }
         for (name, file) in files {
-            let value = secrets::read_private_file(&self.path(file))?;
+            let value = secrets::read_private_file(&self.inputs.path(file))?;
             program.secrets.push(value.clone());
             program.environment.insert(name.clone(), value);
         }

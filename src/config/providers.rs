@@ -6,9 +6,9 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ProviderTable;
-use crate::config::inputs::{Inputs, number, parameters};
+use crate::config::inputs::{Inputs, Section, field, parameters};
 use crate::config::model_tables::{EFFORT_EXPECTED, OUTPUT, PRICE_EXPECTED, WINDOW, is_effort};
-use crate::config::secrets::{self, SecretSource};
+use crate::config::secrets::SecretSource;
 use crate::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secret};
 use crate::protocol::options::ModelParameters;
 
@@ -252,11 +252,11 @@ fn api_key(
     table: &ProviderTable,
     known: Option<&BuiltinProvider>,
 ) -> Result<Option<Secret>, ConfigError> {
-    let source = SecretSource {
-        env: table.api_key_env.as_deref(),
-        file: table.api_key_file.as_deref(),
-        command: table.api_key_command.as_deref(),
-    };
+    let source = SecretSource::of([
+        &table.api_key_env,
+        &table.api_key_file,
+        &table.api_key_command,
+    ]);
     if source.count() == 0 {
         // The usual name of the key: used where it is set, missed only when the provider is.
         let variables = known.map(|known| known.key_variables).unwrap_or_default();
@@ -266,10 +266,7 @@ fn api_key(
         let value = values.next();
         return Ok(value.map(|value| Secret::new(value.trim())));
     }
-    let fault = |suffix: &str, problem: String| {
-        inputs.fault(&["providers", name, &format!("api_key{suffix}")], problem)
-    };
-    secrets::read(source, inputs.environment, &inputs.paths.config_dir, &fault)
+    Section::new(inputs, &["providers", name], table).secret("api_key", source)
 }
 
 /// A base URL without a slash at its end. Credentials in it would end up in logs: refused.
@@ -348,15 +345,9 @@ fn settings(
         | ProviderKind::Gemini
         | ProviderKind::Scripted => (128_000, 4096),
     };
-    let seconds = |field, given, default| {
-        number(
-            inputs,
-            &["providers", name, field],
-            given,
-            default,
-            1..=3600,
-        )
-    };
+    let keys = ["providers", name];
+    let section = Section::new(inputs, &keys, table);
+    let seconds = |field, default| section.number(field, default, 1..=3600);
     for (model, rates) in &table.prices {
         if let Some(field) = rates.wrong() {
             let keys = ["providers", name, "prices", model, field];
@@ -373,10 +364,7 @@ fn settings(
         parameters(inputs, &keys, patch.parameters())?;
     }
     if table.effort.as_deref().is_some_and(|word| !is_effort(word)) {
-        let fault = inputs.fault(
-            &["providers", name, "effort"],
-            "is not a word for an effort",
-        );
+        let fault = section.fault("effort", "is not a word for an effort");
         return Err(fault.expected(EFFORT_EXPECTED).into());
     }
     Ok(ProviderSettings {
@@ -384,45 +372,17 @@ fn settings(
         base_url,
         api_key,
         api_version: table.api_version.clone(),
-        connect_timeout_seconds: seconds(
-            "connect_timeout_seconds",
-            table.connect_timeout_seconds,
-            10,
-        )?,
-        first_byte_timeout_seconds: seconds(
-            "first_byte_timeout_seconds",
-            table.first_byte_timeout_seconds,
-            120,
-        )?,
-        idle_timeout_seconds: seconds("idle_timeout_seconds", table.idle_timeout_seconds, 60)?,
-        request_timeout_seconds: number(
-            inputs,
-            &["providers", name, "request_timeout_seconds"],
-            table.request_timeout_seconds,
+        connect_timeout_seconds: seconds(field!(table.connect_timeout_seconds), 10)?,
+        first_byte_timeout_seconds: seconds(field!(table.first_byte_timeout_seconds), 120)?,
+        idle_timeout_seconds: seconds(field!(table.idle_timeout_seconds), 60)?,
+        request_timeout_seconds: section.number(
+            field!(table.request_timeout_seconds),
             600,
             0..=86_400,
         )?,
-        max_output_tokens: number(
-            inputs,
-            &["providers", name, "max_output_tokens"],
-            table.max_output_tokens,
-            output,
-            OUTPUT,
-        )?,
-        context_window: number(
-            inputs,
-            &["providers", name, "context_window"],
-            table.context_window,
-            window,
-            WINDOW,
-        )?,
-        max_concurrent: number(
-            inputs,
-            &["providers", name, "max_concurrent"],
-            table.max_concurrent,
-            4,
-            1..=1000,
-        )?,
+        max_output_tokens: section.number(field!(table.max_output_tokens), output, OUTPUT)?,
+        context_window: section.number(field!(table.context_window), window, WINDOW)?,
+        max_concurrent: section.number(field!(table.max_concurrent), 4, 1..=1000)?,
         prices: table.prices.clone(),
         tuning: ModelTuning {
             context_window: table.context_window,
@@ -430,7 +390,7 @@ fn settings(
             effort: table.effort.clone(),
             parameters: parameters(
                 inputs,
-                &["providers", name],
+                &keys,
                 ModelParameters {
                     temperature: table.temperature,
                     top_p: table.top_p,

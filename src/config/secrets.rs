@@ -1,7 +1,7 @@
 //! Reading secrets: from a variable, a file only we can read, or a command. No error holds the value,
 //! and nothing here writes one anywhere.
 
-use std::io::Read;
+use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -31,7 +31,16 @@ pub struct SecretSource<'a> {
     pub command: Option<&'a str>,
 }
 
-impl SecretSource<'_> {
+impl<'a> SecretSource<'a> {
+    /// What the keys of a table say that end in `_env`, `_file` and `_command`.
+    pub fn of([env, file, command]: [&'a Option<String>; 3]) -> Self {
+        Self {
+            env: env.as_deref(),
+            file: file.as_deref(),
+            command: command.as_deref(),
+        }
+    }
+
     /// How many are set.
     pub fn count(&self) -> usize {
         [self.env, self.file, self.command].iter().flatten().count()

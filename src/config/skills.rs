@@ -1,10 +1,7 @@
 //! `[skills]`: folders of skills, and whether the AGENTS.md of workspaces counts.
 
-use std::path::PathBuf;
-
 use crate::config::error::ConfigError;
 use crate::config::inputs::Inputs;
-use crate::config::paths;
 use crate::config::settings::SkillSettings;
 
 /// Most folders.
@@ -21,11 +18,8 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<SkillSettings, ConfigError> {
     if given.iter().any(|path| path.trim().is_empty()) {
         return Err(fault("a folder has no name").expected("paths").into());
     }
-    let folder = |path: &String| -> PathBuf {
-        paths::expand(path, inputs.environment, &inputs.paths.config_dir)
-    };
     Ok(SkillSettings {
-        folders: given.iter().map(folder).collect(),
+        folders: given.iter().map(|path| inputs.path(path)).collect(),
         instructions: table.instructions.unwrap_or(true),
     })
 }

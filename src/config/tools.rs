@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ToolTable;
-use crate::config::inputs::{Inputs, names_server_tool, number};
+use crate::config::inputs::{Inputs, Section, field, given_keys, names_server_tool};
 use crate::config::settings::{BashSettings, FetchSettings, PythonSettings};
 use crate::protocol::dataset::LOAD_DATASET;
 use crate::protocol::enums::Risk;
@@ -124,36 +124,10 @@ pub fn risks(inputs: &Inputs<'_>) -> Result<BTreeMap<String, Risk>, ConfigError>
 
 /// The keys of a table beside `kind` and `risk`.
 fn keys(table: &ToolTable) -> Vec<&'static str> {
-    let keys = [
-        ("allow", table.allow.is_some()),
-        ("deny", table.deny.is_some()),
-        ("private", table.private.is_some()),
-        ("ports", table.ports.is_some()),
-        ("executable", table.executable.is_some()),
-        ("idle_minutes", table.idle_minutes.is_some()),
-        ("max_shells", table.max_shells.is_some()),
-        ("max_interpreters", table.max_interpreters.is_some()),
-        ("timeout_seconds", table.timeout_seconds.is_some()),
-        ("max_kib", table.max_kib.is_some()),
-        ("cache_seconds", table.cache_seconds.is_some()),
-        ("description", table.description.is_some()),
-        ("method", table.method.is_some()),
-        ("url", table.url.is_some()),
-        ("query", table.query.is_some()),
-        ("headers", table.headers.is_some()),
-        ("body", table.body.is_some()),
-        ("parameters", table.parameters.is_some()),
-        ("optional", table.optional.is_some()),
-        ("access", table.access.is_some()),
-        ("effect", table.effect.is_some()),
-        ("key_header", table.key_header.is_some()),
-        ("key_seconds", table.key_seconds.is_some()),
-        ("secret_env", table.secret_env.is_some()),
-        ("secret_file", table.secret_file.is_some()),
-        ("secret_command", table.secret_command.is_some()),
-        ("result", table.result.is_some()),
-        ("trusted", table.trusted.is_some()),
-    ];
+    let keys = given_keys!(table:
+        allow, deny, private, ports, executable, idle_minutes, max_shells, max_interpreters, timeout_seconds, max_kib,
+        cache_seconds, description, method, url, query, headers, body, parameters, optional, access, effect, key_header,
+        key_seconds, secret_env, secret_file, secret_command, result, trusted);
     let given = keys.into_iter().filter(|(_, given)| *given);
     given.map(|(key, _)| key).collect()
 }
@@ -193,10 +167,10 @@ pub fn bash(inputs: &Inputs<'_>) -> Result<Option<BashSettings>, ConfigError> {
     let Some(table) = config.tools.get(BASH) else {
         return Ok(None);
     };
-    let key = |name| ["tools", BASH, name];
+    let section = Section::new(inputs, &["tools", BASH], table);
     Ok(Some(BashSettings {
-        idle_minutes: number(inputs, &key("idle_minutes"), table.idle_minutes, 10, 1..=60)?,
-        max_shells: number(inputs, &key("max_shells"), table.max_shells, 8, 1..=64)?,
+        idle_minutes: section.number(field!(table.idle_minutes), 10, 1..=60)?,
+        max_shells: section.number(field!(table.max_shells), 8, 1..=64)?,
     }))
 }
 
@@ -206,52 +180,36 @@ pub fn fetch(inputs: &Inputs<'_>) -> Result<Option<FetchSettings>, ConfigError> 
     let Some(table) = config.tools.get(FETCH) else {
         return Ok(None);
     };
-    let list = |key, given: &Option<Vec<String>>| hosts(inputs, key, given.as_deref());
-    let deny = list("deny", &table.deny)?;
-    let (allow, private) = (
-        list("allow", &table.allow)?,
-        list("private", &table.private)?,
-    );
+    let section = Section::new(inputs, &["tools", FETCH], table);
+    let deny = hosts(&section, "deny", table.deny.as_deref())?;
+    let allow = hosts(&section, "allow", table.allow.as_deref())?;
+    let private = hosts(&section, "private", table.private.as_deref())?;
     for (key, hosts) in [("allow", &allow), ("private", &private)] {
         if hosts.iter().any(|host| host == "*") {
-            let fault = inputs.fault(
-                &["tools", FETCH, key],
-                "`*` would list every host".to_owned(),
-            );
+            let fault = section.fault(key, "`*` would list every host");
             return Err(fault.expected("hosts, or `*.` and a domain").into());
         }
     }
     let ports = table.ports.clone().unwrap_or_default();
     if ports.contains(&0) {
-        let fault = inputs.fault(&["tools", FETCH, "ports"], "0 is no port".to_owned());
+        let fault = section.fault("ports", "0 is no port");
         return Err(fault.expected("numbers from 1 to 65535").into());
     }
-    let key = |name| ["tools", FETCH, name];
     Ok(Some(FetchSettings {
         allow,
         deny,
         private,
         ports,
-        timeout_seconds: number(
-            inputs,
-            &key("timeout_seconds"),
-            table.timeout_seconds,
-            30,
-            1..=600,
-        )?,
-        max_kib: number(inputs, &key("max_kib"), table.max_kib, 2048, 1..=16 * 1024)?,
-        cache: cache(inputs, FETCH, table)?,
+        timeout_seconds: section.number(field!(table.timeout_seconds), 30, 1..=600)?,
+        max_kib: section.number(field!(table.max_kib), 2048, 1..=16 * 1024)?,
+        cache: cache(&section)?,
     }))
 }
 
 /// How long results of a tool may be given again.
-pub fn cache(
-    inputs: &Inputs<'_>,
-    name: &str,
-    table: &ToolTable,
-) -> Result<Option<Duration>, ConfigError> {
-    let key = ["tools", name, "cache_seconds"];
-    let seconds = number(inputs, &key, table.cache_seconds, 0, 0..=MAX_CACHE_SECONDS)?;
+pub fn cache(section: &Section<'_, ToolTable>) -> Result<Option<Duration>, ConfigError> {
+    let table = section.table;
+    let seconds = section.number(field!(table.cache_seconds), 0, 0..=MAX_CACHE_SECONDS)?;
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }
 
@@ -261,31 +219,30 @@ pub fn python(inputs: &Inputs<'_>) -> Result<Option<PythonSettings>, ConfigError
     let Some(table) = config.tools.get(PYTHON) else {
         return Ok(None);
     };
+    let section = Section::new(inputs, &["tools", PYTHON], table);
     let executable = table.executable.as_ref().map(PathBuf::from);
     if let Some(path) = executable.as_ref().filter(|path| !path.is_absolute()) {
         let problem = format!("`{}` is no absolute path", path.display());
-        let fault = inputs.fault(&["tools", PYTHON, "executable"], problem);
+        let fault = section.fault("executable", problem);
         return Err(fault.expected("a path as /usr/bin/python3").into());
     }
-    let key = |name| ["tools", PYTHON, name];
-    let (idle, most) = (key("idle_minutes"), key("max_interpreters"));
     Ok(Some(PythonSettings {
         executable,
-        idle_minutes: number(inputs, &idle, table.idle_minutes, 10, 1..=24 * 60)?,
-        max_interpreters: number(inputs, &most, table.max_interpreters, 8, 1..=64)?,
+        idle_minutes: section.number(field!(table.idle_minutes), 10, 1..=24 * 60)?,
+        max_interpreters: section.number(field!(table.max_interpreters), 8, 1..=64)?,
     }))
 }
 
 /// A list of hosts in lower case, each of which can be compared.
 fn hosts(
-    inputs: &Inputs<'_>,
+    section: &Section<'_, ToolTable>,
     key: &str,
     given: Option<&[String]>,
 ) -> Result<Vec<String>, ConfigError> {
     let given = given.unwrap_or_default();
     let fault = |problem: String| -> Fault {
-        inputs
-            .fault(&["tools", FETCH, key], problem)
+        section
+            .fault(key, problem)
             .expected("hosts without scheme, port and path: `example.org`, or `*.example.org` for all below it")
     };
     if given.len() > MAX_HOSTS {
