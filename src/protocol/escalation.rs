@@ -158,12 +158,6 @@ impl Escalation {
             step.step, self.policy
         ))
     }
-
-    /// Who heard of it so far, newest last, in a line; none = nobody.
-    pub fn steps_in_words(&self) -> Option<String> {
-        let steps: Vec<String> = self.steps.iter().map(EscalationStep::in_words).collect();
-        (!steps.is_empty()).then(|| steps.join(" · "))
-    }
 }
 
 /// A drill: marked messages that go the way of a question which nobody decides. Nothing waits and nothing runs.
