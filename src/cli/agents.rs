@@ -6,11 +6,10 @@ use clap::Subcommand;
 use futures_util::StreamExt as _;
 
 use crate::cli::ask::text;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::{self, submit};
 use crate::cli::list::{self, ListArguments};
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::protocol::agent_job::AgentJob;
 use crate::protocol::enums::{AgentJobState, ExternalAgent};
 use crate::protocol::event::EventFilter;
@@ -58,12 +57,7 @@ pub enum AgentCommands {
 }
 
 /// Carries out the command.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: AgentCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: AgentCommands) -> Result<(), Failure> {
     match command {
         AgentCommands::Run {
             agent,
@@ -74,47 +68,42 @@ pub async fn run(
             let job = RunAgent {
                 agent,
                 directory: directory(dir.as_deref())?,
-                task: text(terminal, &task)?,
+                task: text(&mut cli.terminal, &task)?,
             };
-            let job = submit(client, job).await?;
+            let job = submit(cli.client, job).await?;
             if wait {
-                terminal.note(&format!("job {}", job.id))?;
-                return follow(client, terminal, format, job.id).await;
+                cli.terminal.note(&format!("job {}", job.id))?;
+                return follow(cli, job.id).await;
             }
-            match format {
-                Format::Json => terminal.json(&job),
-                Format::Human => {
-                    terminal.line(&job.id.to_string())?;
-                    terminal.note(&format!(
-                        "`leverframe agents show {}` says where it stands",
-                        job.id
-                    ))
-                }
-            }
+            cli.terminal.show(&job, |terminal, _| {
+                terminal.line(&job.id.to_string())?;
+                terminal.note(&format!(
+                    "`leverframe agents show {}` says where it stands",
+                    job.id
+                ))
+            })
         }
         AgentCommands::List { list } => {
             let query = ListAgentJobs { page: list.page() };
-            list::run(client, terminal, format, query, list.watch).await
+            list::run(cli, query, list.watch).await
         }
         AgentCommands::Show { id, wait } => {
-            let id = find::session(client, &id).await?;
+            let id = find::session(cli.client, &id).await?;
             if wait {
-                return follow(client, terminal, format, id).await;
+                return follow(cli, id).await;
             }
-            let job = client.call(GetAgentJob { id }).await?;
-            show(terminal, format, &job)
+            cli.query(GetAgentJob { id }, show).await
         }
         AgentCommands::Cancel { id } => {
-            let id = find::session(client, &id).await?;
-            let job = submit(client, CancelAgentJob { id }).await?;
-            show(terminal, format, &job)
+            let id = find::session(cli.client, &id).await?;
+            cli.submit(CancelAgentJob { id }, show).await
         }
     }
 }
 
 fn directory(given: Option<&Path>) -> Result<String, Failure> {
     let given = given.unwrap_or(Path::new("."));
-    let fault = |problem: String| Failure::Usage(format!("--dir {}: {problem}", given.display()));
+    let fault = |problem: String| usage!("--dir {}: {problem}", given.display());
     let real = given
         .canonicalize()
         .map_err(|error| fault(error.to_string()))?;
@@ -122,10 +111,7 @@ fn directory(given: Option<&Path>) -> Result<String, Failure> {
     real.ok_or_else(|| fault("the path is not UTF-8".to_owned()))
 }
 
-fn show(terminal: &mut Terminal<'_>, format: Format, job: &AgentJob) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(job);
-    }
+fn show(terminal: &mut Terminal<'_>, job: &AgentJob) -> Result<(), Failure> {
     terminal.line(&format!("{}  {}", job.id, job.state))?;
     terminal.line(&cell(&job.meaning()))?;
     let product = job.agent.product();
@@ -144,24 +130,20 @@ fn show(terminal: &mut Terminal<'_>, format: Format, job: &AgentJob) -> Result<(
 }
 
 /// Follows a job to its end and prints its answer. Subscribes before it reads, and again after a lost connection, once.
-async fn follow(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: SessionId,
-) -> Result<(), Failure> {
+async fn follow(cli: &mut Cli<'_>, id: SessionId) -> Result<(), Failure> {
     let mut told = None;
     let mut lost = 0;
     loop {
-        let mut events = client.events(EventFilter::default()).await?;
+        let mut events = cli.client.events(EventFilter::default()).await?;
         loop {
-            let job = client.call(GetAgentJob { id }).await?;
+            let job = cli.client.call(GetAgentJob { id }).await?;
             if job.state.is_over() || job.state == AgentJobState::Interrupted {
-                return end(terminal, format, &job);
+                return end(&mut cli.terminal, &job);
             }
             if told != Some(job.state) {
                 told = Some(job.state);
-                terminal.note(&format!("{}: {}", job.state, cell(&job.meaning())))?;
+                cli.terminal
+                    .note(&format!("{}: {}", job.state, cell(&job.meaning())))?;
             }
             match events.next().await {
                 Some(Ok(_)) => {}
@@ -184,12 +166,12 @@ async fn follow(
     }
 }
 
-fn end(terminal: &mut Terminal<'_>, format: Format, job: &AgentJob) -> Result<(), Failure> {
-    if format == Format::Json {
+fn end(terminal: &mut Terminal<'_>, job: &AgentJob) -> Result<(), Failure> {
+    if terminal.format == Format::Json {
         terminal.json(job)?;
     }
     match (job.state, &job.answer) {
-        (AgentJobState::Completed, Some(answer)) if format == Format::Human => {
+        (AgentJobState::Completed, Some(answer)) if terminal.format == Format::Human => {
             terminal.line(&reveal(answer))
         }
         (AgentJobState::Completed, _) => Ok(()),

@@ -7,13 +7,12 @@ use std::time::Instant;
 
 use crate::cli::approval_card;
 use crate::cli::approval_card::RuleOfCard;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::{self, submit};
 use crate::cli::list::{self, ListArguments};
 use crate::cli::rules;
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
-use crate::client::listing::TableRow;
+use crate::cli::terminal::{Attendance, Cli, Terminal, cell};
+use crate::client::listing::{TableRow, known};
 use crate::client::rehearsal_lines;
 use crate::clock::Clock;
 use crate::console::lifetime::Lifetime;
@@ -86,9 +85,8 @@ pub fn lasting(
             Some(DecisionScope::Turn) => Some(RuleScope::Turn),
             Some(DecisionScope::Session) => Some(RuleScope::Session),
             Some(DecisionScope::Once) => {
-                return Err(Failure::Usage(
-                    "--rule makes a rule, --scope once allows one call: name one of them"
-                        .to_owned(),
+                return Err(Failure::usage(
+                    "--rule makes a rule, --scope once allows one call: name one of them",
                 ));
             }
         };
@@ -100,8 +98,8 @@ pub fn lasting(
         expires_in_seconds = patch.expires_in_seconds.take();
     }
     if patch != RulePatch::default() {
-        return Err(Failure::Usage(
-            "these options describe a rule: add --rule to make one".to_owned(),
+        return Err(Failure::usage(
+            "these options describe a rule: add --rule to make one",
         ));
     }
     Ok(Order {
@@ -151,9 +149,7 @@ fn rule_on(approval: &Approval, decision: DecisionKind, mut rule: RulePatch) -> 
 
 /// Lists approvals.
 pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     state: Option<ApprovalState>,
     list: ListArguments,
 ) -> Result<(), Failure> {
@@ -161,7 +157,7 @@ pub async fn list(
         state,
         page: list.page(),
     };
-    list::run(client, terminal, format, query, list.watch).await
+    list::run(cli, query, list.watch).await
 }
 
 impl TableRow for Approval {
@@ -182,9 +178,7 @@ impl TableRow for Approval {
             self.risk.to_string(),
             cell(&self.channel),
             self.requested_at.to_string(),
-            self.assignment
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |one| cell(&one.to)),
+            known(self.assignment.as_ref().map(|one| cell(&one.to))),
             cell(&self.tool),
             crate::text::untrusted::limit_line(&what, 60),
         ]
@@ -192,80 +186,51 @@ impl TableRow for Approval {
 }
 
 /// Shows one approval in full.
-pub async fn show(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-) -> Result<(), Failure> {
-    let approval = find::approval(client, id).await?;
-    print(terminal, format, &approval)
+pub async fn show(cli: &mut Cli<'_>, id: &str) -> Result<(), Failure> {
+    let approval = find::approval(cli.client, id).await?;
+    print(&mut cli.terminal, &approval)
 }
 
 /// Rehearses the command of an approval, and prints what it would do.
-pub async fn rehearse(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-) -> Result<(), Failure> {
-    let approval_id = find::approval(client, id).await?.id;
-    let rehearsal = submit(client, RehearseCall { approval_id }).await?;
-    match format {
-        Format::Json => terminal.json(&rehearsal),
-        Format::Human => rehearsal_lines::lines(&rehearsal)
-            .iter()
-            .try_for_each(|line| terminal.line(line)),
-    }
+pub async fn rehearse(cli: &mut Cli<'_>, id: &str) -> Result<(), Failure> {
+    let approval_id = find::approval(cli.client, id).await?.id;
+    cli.submit(RehearseCall { approval_id }, |terminal, rehearsal| {
+        terminal.lines(&rehearsal_lines::lines(rehearsal))
+    })
+    .await
 }
 
 /// Allows a call once that nobody decided in time.
-pub async fn allow_later(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-) -> Result<(), Failure> {
+pub async fn allow_later(cli: &mut Cli<'_>, id: &str) -> Result<(), Failure> {
     let approval_id = id
         .parse()
-        .map_err(|error| Failure::Usage(format!("`{id}` is not the id of an approval: {error}")))?;
-    let rule = submit(client, AllowLater { approval_id }).await?;
-    match format {
-        Format::Json => terminal.json(&rule),
-        Format::Human => terminal.line(&format!("{}, once within 15 minutes", rule.in_words())),
-    }
+        .map_err(|error| usage!("`{id}` is not the id of an approval: {error}"))?;
+    let rule = submit(cli.client, AllowLater { approval_id }).await?;
+    cli.terminal.show_line(&rule, || {
+        format!("{}, once within 15 minutes", rule.in_words())
+    })
 }
 
 /// Decides one approval.
-pub async fn decide(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-    order: Order,
-) -> Result<(), Failure> {
-    let approval = find::approval(client, id).await?;
-    let decided = decide_found(client, terminal, approval, order).await?;
-    match format {
-        Format::Json => terminal.json(&decided),
-        Format::Human => {
-            let so_far = decided
-                .allowed_by
-                .as_ref()
-                .filter(|_| decided.state == ApprovalState::Pending)
-                .map_or_else(String::new, |first| {
-                    format!("; {}", cell(&first.in_words()))
-                });
-            terminal.line(&format!("{}  {}{so_far}", decided.id, decided.state))
-        }
-    }
+pub async fn decide(cli: &mut Cli<'_>, id: &str, order: Order) -> Result<(), Failure> {
+    let approval = find::approval(cli.client, id).await?;
+    let decided = decide_found(cli, approval, order).await?;
+    cli.terminal.show(&decided, |terminal, _| {
+        let so_far = decided
+            .allowed_by
+            .as_ref()
+            .filter(|_| decided.state == ApprovalState::Pending)
+            .map_or_else(String::new, |first| {
+                format!("; {}", cell(&first.in_words()))
+            });
+        terminal.line(&format!("{}  {}{so_far}", decided.id, decided.state))
+    })
 }
 
 /// Decides an approval that was found; the approval as it stands then. A person is shown its card and asked, a
 /// script names the digest.
 pub async fn decide_found(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
+    cli: &mut Cli<'_>,
     approval: Approval,
     order: Order,
 ) -> Result<Approval, Failure> {
@@ -274,35 +239,42 @@ pub async fn decide_found(
         .map(|rule| Box::new(rule_on(&approval, order.decision, *rule)));
     let mut seen_ms = None;
     let mut confirm_code = order.confirm_code;
-    let digest = match (order.digest, terminal.attended) {
+    let digest = match (order.digest, cli.terminal.attended) {
         (Some(digest), Attendance::Person | Attendance::Script) => digest,
         (None, Attendance::Script) => {
-            return Err(Failure::Usage(format!(
+            return Err(usage!(
                 "not a terminal: name what you looked at with --digest {}\n`leverframe approvals show {}` shows it",
-                "DIGEST", approval.id
-            )));
+                "DIGEST",
+                approval.id
+            ));
         }
         (None, Attendance::Person) => {
-            approval_card::show(terminal, &approval)?;
+            approval_card::show(&mut cli.terminal, &approval)?;
             if let Some(rule) = &rule {
-                let found = client
+                let found = cli
+                    .client
                     .call(GetRuleMatches {
                         id: None,
                         rule: rule.clone(),
                     })
                     .await?;
-                rules::told_matches(terminal, &found)?;
+                rules::told_matches(&mut cli.terminal, &found)?;
             }
             let now = Clock::System.now();
             if let Some(life) = Lifetime::of(order.scope, order.expires_in_seconds, now) {
-                terminal.line(&format!(
+                cli.terminal.line(&format!(
                     "shape     exactly these arguments run without asking {}",
                     life.in_words(now)
                 ))?;
             }
             let shown = Instant::now();
-            if !confirm(terminal, &approval, order.decision, &mut confirm_code)? {
-                return Err(Failure::Ended("nothing was decided".to_owned()));
+            if !confirm(
+                &mut cli.terminal,
+                &approval,
+                order.decision,
+                &mut confirm_code,
+            )? {
+                return Err(Failure::ended("nothing was decided"));
             }
             seen_ms = u64::try_from(shown.elapsed().as_millis()).ok();
             approval.digest.clone()
@@ -326,7 +298,7 @@ pub async fn decide_found(
         approval_id: approval.id,
         decision,
     };
-    let decided = submit(client, command).await?;
+    let decided = submit(cli.client, command).await?;
     Ok(decided)
 }
 
@@ -346,9 +318,6 @@ fn confirm(
     Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, approval: &Approval) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(approval),
-        Format::Human => approval_card::show(terminal, approval),
-    }
+fn print(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Failure> {
+    terminal.show(approval, approval_card::show)
 }

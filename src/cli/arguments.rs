@@ -8,6 +8,7 @@ use crate::cli::approval_card::{DecisionTarget, RuleOfCard};
 use crate::cli::list::ListArguments;
 use crate::cli::log::LogArguments;
 use crate::cli::memory_arguments::MemoryCommands;
+use crate::cli::terminal::Format;
 use crate::protocol::enums::{
     ApprovalState, ContinuationState, DecisionKind, DecisionScope, HookPoint, InterpreterKind,
     SessionState,
@@ -56,6 +57,17 @@ pub struct Arguments {
     /// What to do; without it, the console opens
     #[command(subcommand)]
     pub command: Option<Subcommands>,
+}
+
+impl Arguments {
+    /// How results are written.
+    pub const fn format(&self) -> Format {
+        if self.json {
+            Format::Json
+        } else {
+            Format::Human
+        }
+    }
 }
 
 /// The subcommands.

@@ -6,19 +6,17 @@ use std::path::PathBuf;
 use futures_util::StreamExt as _;
 
 use crate::cli::approval_card;
-use crate::cli::continuations::read;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::{self, submit};
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::client::attachment;
-use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Accepted, BudgetRequest};
 use crate::protocol::enums::{ApprovalKind, ApprovalState, ContinuationState};
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::{ModelParameters, ToolChoice, TurnOptions};
 use crate::protocol::problem::ProblemKind;
-use crate::protocol::request::{Ask, Command, Outcome, Request};
+use crate::protocol::request::{Ask, Command, GetContinuation, Outcome, Request};
 use crate::protocol::session::Continuation;
 use crate::text::untrusted::reveal;
 
@@ -103,30 +101,22 @@ pub fn command(
         attachments: asked
             .files
             .iter()
-            .map(|file| {
-                attachment::read(file).map_err(|why| Failure::Usage(format!("--attach {why}")))
-            })
+            .map(|file| attachment::read(file).map_err(|why| usage!("--attach {why}")))
             .collect::<Result<_, _>>()?,
     })
 }
 
 /// Asks, waits for the end of the turn, and prints the answer.
-pub async fn run<C>(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: C,
-    on_approval: OnApproval,
-) -> Result<(), Failure>
+pub async fn run<C>(cli: &mut Cli<'_>, command: C, on_approval: OnApproval) -> Result<(), Failure>
 where
     C: Request<Wire = Command, Answer = Outcome, Reply = Accepted>,
 {
-    let accepted = submit(client, command).await?;
-    let continuation = follow(client, terminal, accepted.continuation_id, on_approval).await?;
-    if format == Format::Json {
-        terminal.json(&continuation)?;
+    let accepted = submit(cli.client, command).await?;
+    let continuation = follow(cli, accepted.continuation_id, on_approval).await?;
+    if cli.terminal.format == Format::Json {
+        cli.terminal.json(&continuation)?;
     }
-    end(client, terminal, format, &continuation).await
+    end(cli, &continuation).await
 }
 
 /// The words as one message; `-` reads standard input.
@@ -138,11 +128,9 @@ pub fn text(terminal: &mut Terminal<'_>, words: &[String]) -> Result<String, Fai
     (&mut *terminal.input)
         .take(LONGEST + 1)
         .read_to_string(&mut text)
-        .map_err(|error| Failure::Usage(format!("standard input: {error}")))?;
+        .map_err(|error| usage!("standard input: {error}"))?;
     if text.len() as u64 > LONGEST {
-        return Err(Failure::Usage(format!(
-            "standard input is longer than {LONGEST} bytes"
-        )));
+        return Err(usage!("standard input is longer than {LONGEST} bytes"));
     }
     Ok(text)
 }
@@ -150,8 +138,7 @@ pub fn text(terminal: &mut Terminal<'_>, words: &[String]) -> Result<String, Fai
 /// The continuation once there is something to say. Subscribes before it reads, and after a lost
 /// connection subscribes and reads again once.
 async fn follow(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
+    cli: &mut Cli<'_>,
     id: ContinuationId,
     on_approval: OnApproval,
 ) -> Result<Continuation, Failure> {
@@ -162,9 +149,9 @@ async fn follow(
             continuation_id: Some(id),
             ..EventFilter::default()
         };
-        let mut events = client.events(filter).await?;
+        let mut events = cli.client.events(filter).await?;
         loop {
-            let now = read(client, id).await?;
+            let now = cli.client.call(GetContinuation { id }).await?;
             if now.state.is_terminal() || now.state == ContinuationState::Interrupted {
                 return Ok(now);
             }
@@ -173,7 +160,8 @@ async fn follow(
                     OnApproval::Leave => return Ok(now),
                     OnApproval::Wait if !told => {
                         told = true;
-                        terminal.note("waiting for an approval: `leverframe approvals list`")?;
+                        cli.terminal
+                            .note("waiting for an approval: `leverframe approvals list`")?;
                     }
                     OnApproval::Wait => {}
                 }
@@ -211,42 +199,38 @@ async fn next_state(
     ))
 }
 
-async fn end(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    continuation: &Continuation,
-) -> Result<(), Failure> {
+async fn end(cli: &mut Cli<'_>, continuation: &Continuation) -> Result<(), Failure> {
     match continuation.state {
         ContinuationState::Completed => {
-            if let (Format::Human, Some(response)) = (format, &continuation.response) {
-                terminal.line(&reveal(&response.text))?;
+            if let (Format::Human, Some(response)) = (cli.terminal.format, &continuation.response) {
+                cli.terminal.line(&reveal(&response.text))?;
                 // Programs read the answer from standard output, people see both.
                 for file in &continuation.files {
-                    terminal.note(&format!("File: {}", cell(&file.line())))?;
+                    cli.terminal
+                        .note(&format!("File: {}", cell(&file.line())))?;
                 }
                 if !continuation.citations.is_empty() {
-                    terminal.note("Sources:")?;
+                    cli.terminal.note("Sources:")?;
                 }
                 for line in continuation.citations.lines() {
-                    terminal.note(&format!("  {}", cell(&line)))?;
+                    cli.terminal.note(&format!("  {}", cell(&line)))?;
                 }
             }
             Ok(())
         }
         ContinuationState::AwaitingApproval => {
-            if format == Format::Human {
+            if cli.terminal.format == Format::Human {
                 let mut verb = "approve ID";
                 for id in &continuation.approvals {
-                    let approval = find::approval(client, &id.to_string()).await?;
+                    let approval = find::approval(cli.client, &id.to_string()).await?;
                     if approval.state == ApprovalState::Pending {
-                        approval_card::show(terminal, &approval)?;
+                        approval_card::show(&mut cli.terminal, &approval)?;
                         if approval.kind == ApprovalKind::Question {
                             verb = "answer ID TEXT";
                         }
                     }
                 }
-                terminal.note(&format!(
+                cli.terminal.note(&format!(
                     "{} waits: `leverframe approvals {verb}`, then `leverframe continuations show {}`",
                     continuation.id, continuation.id
                 ))?;

@@ -69,7 +69,7 @@ pub async fn run(
         return modes::run_attach_on(hosts, flags, opening).await;
     }
     let Some(one) = attachments.pop() else {
-        return Err(Failure::Usage("attach needs an address".to_owned()));
+        return Err(Failure::usage("attach needs an address"));
     };
     let client = RemoteClient::connect(one.target).await?;
     modes::run_attach(client, flags, opening).await

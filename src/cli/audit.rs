@@ -1,7 +1,6 @@
 //! `leverframe audit list|verify|export|report`: through the daemon, or from the files where nothing runs.
 
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -9,11 +8,11 @@ use crate::cli::arguments::AuditCommands;
 use crate::cli::audit_report::{MonthReport, month as month_of};
 use crate::cli::connect;
 use crate::cli::document;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell, json_line};
+use crate::cli::terminal::{Cli, Format, Terminal, cell, create, json_line};
 use crate::client::console_client::ConsoleClient;
-use crate::client::listing::TableRow;
+use crate::client::listing::{TableRow, known};
 use crate::clock::{Clock, Day, Timestamp};
 use crate::protocol::costs::CostItem;
 use crate::protocol::doctor::{AnchorCheck, AnchorVerdict, AuditAnchor, AuditReport, AuditRow};
@@ -107,34 +106,27 @@ impl Source<'_> {
 /// Carries out an `audit` command.
 pub async fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     data_dir: &Path,
     command: AuditCommands,
 ) -> Result<(), Failure> {
     match connect::daemon(data_dir).await {
-        Ok(client) => through(&client, terminal, format, command).await,
+        Ok(client) => through(&mut terminal.with(&client), command).await,
         Err(Failure::NothingRunning(_)) => {
             let files = Source::Files(Box::new(OfflineAudit::open(data_dir)?));
-            carry_out(&files, terminal, format, command).await
+            carry_out(&files, terminal, command).await
         }
         Err(other) => Err(other),
     }
 }
 
 /// The same through an engine that is known already.
-pub async fn through(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: AuditCommands,
-) -> Result<(), Failure> {
-    carry_out(&Source::Client(client), terminal, format, command).await
+pub async fn through(cli: &mut Cli<'_>, command: AuditCommands) -> Result<(), Failure> {
+    carry_out(&Source::Client(cli.client), &mut cli.terminal, command).await
 }
 
 async fn carry_out(
     source: &Source<'_>,
     terminal: &mut Terminal<'_>,
-    format: Format,
     command: AuditCommands,
 ) -> Result<(), Failure> {
     match command {
@@ -156,22 +148,19 @@ async fn carry_out(
                 actor,
                 ..AuditFilter::default()
             };
-            list(source, terminal, format, &filter, limit).await
+            list(source, terminal, &filter, limit).await
         }
         AuditCommands::Verify { anchor, file } => {
             let report = match &file {
                 None => source.verify(anchor).await?,
                 Some(file) => verify_export(file, anchor.as_ref())?,
             };
-            match format {
-                Format::Json => terminal.json(&report)?,
-                Format::Human => print_report(terminal, &report)?,
-            }
+            terminal.show(&report, print_report)?;
             if report.is_sound() {
                 Ok(())
             } else {
-                Err(Failure::Ended(
-                    "somebody changed the audit: keep a copy, and compare with a backup".to_owned(),
+                Err(Failure::ended(
+                    "somebody changed the audit: keep a copy, and compare with a backup",
                 ))
             }
         }
@@ -212,7 +201,7 @@ async fn carry_out(
                 Ok(())
             };
             source.each(filter, each).await?;
-            let text = match format {
+            let text = match terminal.format {
                 Format::Json => json_line(&report)? + "\n",
                 Format::Human => document::write(written, &report.title(), &report.blocks()),
             };
@@ -237,26 +226,22 @@ pub fn moment(text: &str, clock: &Clock) -> Result<Timestamp, Failure> {
     }
     let back = duration::seconds(text);
     back.map(|seconds| clock.now().plus_seconds(-seconds)).ok_or_else(|| {
-        Failure::Usage(format!(
+        usage!(
             "--since {}: expected a time like 2026-01-31T12:00:00Z, or how long ago: 45s, 30m, 2h, 3d, 1w",
             limit_line(text, 64)
-        ))
+        )
     })
 }
 
 async fn list(
     source: &Source<'_>,
     terminal: &mut Terminal<'_>,
-    format: Format,
     filter: &AuditFilter,
     limit: Option<u32>,
 ) -> Result<(), Failure> {
-    let request = PageRequest {
-        limit,
-        cursor: None,
-    };
+    let request = PageRequest::first(limit);
     let page = source.rows(filter, request).await?;
-    table::page(terminal, format, &page)
+    table::page(terminal, &page)
 }
 
 impl TableRow for AuditRow {
@@ -272,7 +257,7 @@ impl TableRow for AuditRow {
             cell(&self.action),
             cell(&self.actor),
             self.surface.to_string(),
-            self.channel.as_deref().map_or_else(|| "-".to_owned(), cell),
+            known(self.channel.as_deref().map(cell)),
             cell(&self.subject),
             limit_line(&self.detail, 80),
         ]
@@ -350,16 +335,6 @@ async fn export(
         terminal.note(&format!("{rows} rows"))?;
     }
     Ok(())
-}
-
-/// A new file that only its owner can read.
-fn create(file: &Path) -> Result<std::fs::File, Failure> {
-    std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(file)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
 }
 
 /// Signs a file with a key of ssh: the name of the signature. Whoever has the public key verifies it with `ssh-keygen`.

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Terminal, cell};
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
@@ -19,14 +19,12 @@ use crate::runtime::backup;
 const LONGEST_BACKUP: Duration = Duration::from_secs(3600);
 
 fn absolute(file: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(file)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
+    std::path::absolute(file).map_err(|error| Failure::at(file, error))
 }
 
 /// Has the daemon write a backup, or writes it when none runs.
 pub async fn backup(
     terminal: &mut Terminal<'_>,
-    format: Format,
     file: &Path,
     paths: &Paths,
     flags: &Flags,
@@ -40,7 +38,7 @@ pub async fn backup(
         Ok(client) => {
             let path = file
                 .to_str()
-                .ok_or_else(|| Failure::Usage(format!("{} is not a UTF-8 path", file.display())))?;
+                .ok_or_else(|| usage!("{} is not a UTF-8 path", file.display()))?;
             let command = CreateBackup {
                 path: path.to_owned(),
             };
@@ -55,10 +53,7 @@ pub async fn backup(
         }
         Err(failure) => return Err(failure),
     };
-    match format {
-        Format::Json => terminal.json(&report),
-        Format::Human => show_backup(terminal, &report),
-    }
+    terminal.show(&report, show_backup)
 }
 
 fn show_backup(terminal: &mut Terminal<'_>, report: &BackupReport) -> Result<(), Failure> {
@@ -95,7 +90,6 @@ fn bytes(size: u64) -> String {
 /// Restores a backup into a directory that goes away again, and says what that proved.
 pub async fn verify(
     terminal: &mut Terminal<'_>,
-    format: Format,
     file: &Path,
     within: Option<PathBuf>,
 ) -> Result<(), Failure> {
@@ -103,10 +97,7 @@ pub async fn verify(
     let within = within.unwrap_or_else(std::env::temp_dir);
     let verified = tokio::task::spawn_blocking(move || backup::verify(&file, &within));
     let found = verified.await.map_err(anyhow::Error::from)??;
-    match format {
-        Format::Json => terminal.json(&found)?,
-        Format::Human => show_verification(terminal, &found)?,
-    }
+    terminal.show(&found, show_verification)?;
     if found.violations.is_empty() {
         return Ok(());
     }
@@ -160,7 +151,6 @@ fn show_verification(
 /// Puts a backup back.
 pub async fn restore(
     terminal: &mut Terminal<'_>,
-    format: Format,
     file: &Path,
     force: bool,
     paths: &Paths,
@@ -169,10 +159,7 @@ pub async fn restore(
     let paths = paths.clone();
     let restored = tokio::task::spawn_blocking(move || backup::restore_into(&paths, &file, force));
     let report = restored.await.map_err(anyhow::Error::from)??;
-    match format {
-        Format::Json => terminal.json(&report),
-        Format::Human => show_restore(terminal, &report),
-    }
+    terminal.show(&report, show_restore)
 }
 
 fn show_restore(terminal: &mut Terminal<'_>, report: &RestoreReport) -> Result<(), Failure> {

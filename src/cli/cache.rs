@@ -3,9 +3,8 @@
 use crate::cli::arguments::CacheCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::list;
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::client::listing::TableRow;
 use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats, ToolCacheCounts};
 use crate::protocol::enums::{CacheMissReason, CacheScope};
@@ -16,37 +15,28 @@ use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Carries out one of the commands.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: CacheCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: CacheCommands) -> Result<(), Failure> {
     match command {
-        CacheCommands::Stats => stats(client, terminal, format).await,
+        CacheCommands::Stats => cli.query(GetCache {}, stats).await,
         CacheCommands::List { channel, limit } => {
-            list(client, terminal, format, channel, limit).await
+            let page = PageRequest::first(limit);
+            list::run(cli, ListCacheEntries { channel, page }, false).await
         }
-        CacheCommands::Show { id } => {
-            let query = GetCacheEntry { id };
-            let entry = client.call(query).await?;
-            show(terminal, format, &entry)
-        }
-        CacheCommands::Pin { id } => pin(client, terminal, format, id, true).await,
-        CacheCommands::Unpin { id } => pin(client, terminal, format, id, false).await,
+        CacheCommands::Show { id } => cli.query(GetCacheEntry { id }, show).await,
+        CacheCommands::Pin { id } => pin(cli, id, true).await,
+        CacheCommands::Unpin { id } => pin(cli, id, false).await,
         CacheCommands::Purge { id, channel, all } => {
             let what = match (id, channel, all) {
                 (Some(id), None, false) => CachePurge::Entry(id),
                 (None, Some(channel), false) => CachePurge::Channel(channel),
                 (None, None, true) => CachePurge::All,
                 _ => {
-                    return Err(Failure::Usage(
-                        "name what to remove: an ID (`leverframe cache list` shows them), --channel C or --all"
-                            .to_owned(),
+                    return Err(Failure::usage(
+                        "name what to remove: an ID (`leverframe cache list` shows them), --channel C or --all",
                     ));
                 }
             };
-            purge(client, terminal, format, what).await
+            purge(cli, what).await
         }
     }
 }
@@ -129,15 +119,7 @@ fn counts(
     ))
 }
 
-async fn stats(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-) -> Result<(), Failure> {
-    let stats = client.call(GetCache {}).await?;
-    if format == Format::Json {
-        return terminal.json(&stats);
-    }
+fn stats(terminal: &mut Terminal<'_>, stats: &CacheStats) -> Result<(), Failure> {
     let CacheStats {
         enabled,
         scopes,
@@ -159,7 +141,7 @@ async fn stats(
         channels,
         models: _,
         days: _,
-    } = &stats;
+    } = stats;
     let on: Vec<String> = scopes
         .iter()
         .filter(|(_, scope)| **scope != CacheScope::Off)
@@ -204,24 +186,6 @@ async fn stats(
     Ok(())
 }
 
-async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    channel: Option<String>,
-    limit: Option<u32>,
-) -> Result<(), Failure> {
-    let query = ListCacheEntries {
-        channel,
-        page: PageRequest {
-            limit,
-            cursor: None,
-        },
-    };
-    let page = client.call(query).await?;
-    table::page(terminal, format, &page)
-}
-
 impl TableRow for CacheEntry {
     const HEADS: &'static [&'static str] = &[
         "ID", "CHANNEL", "FOR", "MODEL", "HITS", "EXPIRES", "QUESTION",
@@ -242,10 +206,7 @@ impl TableRow for CacheEntry {
     }
 }
 
-fn show(terminal: &mut Terminal<'_>, format: Format, entry: &CacheEntry) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(entry);
-    }
+fn show(terminal: &mut Terminal<'_>, entry: &CacheEntry) -> Result<(), Failure> {
     terminal.line(&format!(
         "{}  on {} for each {}",
         entry.id,
@@ -266,43 +227,25 @@ fn show(terminal: &mut Terminal<'_>, format: Format, entry: &CacheEntry) -> Resu
     terminal.line(&format!("answer    {}", reveal(&entry.answer)))
 }
 
-async fn pin(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: String,
-    pinned: bool,
-) -> Result<(), Failure> {
-    let command = PinCacheEntry { id, pinned };
-    let entry = submit(client, command).await?;
-    match format {
-        Format::Json => terminal.json(&entry),
-        Format::Human => {
-            let what = if entry.pinned {
-                "stays until it is unpinned or purged".to_owned()
-            } else {
-                entry
-                    .expires_at
-                    .map_or_else(String::new, |expires| format!("stays until {expires}"))
-            };
-            terminal.line(&format!("{}  {what}", entry.id))
-        }
-    }
+async fn pin(cli: &mut Cli<'_>, id: String, pinned: bool) -> Result<(), Failure> {
+    cli.submit(PinCacheEntry { id, pinned }, |terminal, entry| {
+        let what = match (entry.pinned, entry.expires_at) {
+            (true, _) => "stays until it is unpinned or purged".to_owned(),
+            (false, Some(expires)) => format!("stays until {expires}"),
+            (false, None) => String::new(),
+        };
+        terminal.line(&format!("{}  {what}", entry.id))
+    })
+    .await
 }
 
-async fn purge(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    what: CachePurge,
-) -> Result<(), Failure> {
+async fn purge(cli: &mut Cli<'_>, what: CachePurge) -> Result<(), Failure> {
     let command = PurgeCache { what };
-    let purged = submit(client, command).await?;
-    match format {
-        Format::Json => terminal.json(&purged),
-        Format::Human => terminal.line(&format!(
+    let purged = submit(cli.client, command).await?;
+    cli.terminal.show_line(&purged, || {
+        format!(
             "{} cached responses and {} results of tools purged, {} bytes",
             purged.entries, purged.results, purged.bytes
-        )),
-    }
+        )
+    })
 }

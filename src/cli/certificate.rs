@@ -9,7 +9,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::json;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::certificate::Certificate;
@@ -49,7 +49,6 @@ pub enum CertificateCommands {
 /// Where a file is there already, cannot be written, or holds no certificate.
 pub fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     config_dir: &Path,
     command: CertificateCommands,
 ) -> Result<(), Failure> {
@@ -60,12 +59,12 @@ pub fn run(
             directory,
         } => {
             let directory = directory.as_deref().unwrap_or(config_dir);
-            create(terminal, format, directory, names, days)
+            create(terminal, directory, names, days)
         }
         CertificateCommands::Show { file } => {
             let certificate = read(&file)?;
-            show(terminal, format, &certificate)?;
-            if format == Format::Human {
+            show(terminal, &certificate)?;
+            if terminal.format == Format::Human {
                 let id = certificate.fingerprint.id();
                 terminal.line(&format!("id under [people], where it is a client's: {id}"))?;
             }
@@ -76,7 +75,6 @@ pub fn run(
 
 fn create(
     terminal: &mut Terminal<'_>,
-    format: Format,
     directory: &Path,
     mut names: Vec<String>,
     days: u32,
@@ -87,10 +85,10 @@ fn create(
     let (file, key_file) = (directory.join("certificate.pem"), directory.join("key.pem"));
     for file in [&file, &key_file] {
         if file.exists() {
-            return Err(Failure::Usage(format!(
+            return Err(usage!(
                 "{} is there already: move it away, or name another --directory",
                 file.display()
-            )));
+            ));
         }
     }
     let (certificate, key) = self_signed(names, days)?;
@@ -98,8 +96,8 @@ fn create(
         .with_context(|| format!("creating {}", directory.display()))?;
     write_private(&key_file, &key)?;
     std::fs::write(&file, certificate).with_context(|| format!("writing {}", file.display()))?;
-    show(terminal, format, &read(&file)?)?;
-    if format == Format::Human {
+    show(terminal, &read(&file)?)?;
+    if terminal.format == Format::Human {
         // The configuration may lie elsewhere.
         let absolute = |file: &Path| std::path::absolute(file).context("the current directory");
         let (file, key_file) = (absolute(&file)?, absolute(&key_file)?);
@@ -129,24 +127,20 @@ fn self_signed(names: Vec<String>, days: u32) -> anyhow::Result<(String, String)
 }
 
 fn read(file: &Path) -> Result<Certificate, Failure> {
-    let wrong = |problem: String| Failure::Usage(format!("{}: {problem}", file.display()));
+    let wrong = |problem: String| usage!("{}: {problem}", file.display());
     let leaf = CertificateDer::from_pem_file(file)
         .map_err(|error| wrong(format!("no certificate in PEM: {error}")))?;
     Certificate::read(&leaf).map_err(wrong)
 }
 
-fn show(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    certificate: &Certificate,
-) -> Result<(), Failure> {
+fn show(terminal: &mut Terminal<'_>, certificate: &Certificate) -> Result<(), Failure> {
     let Certificate {
         fingerprint,
         names,
         not_before,
         not_after,
     } = certificate;
-    match format {
+    match terminal.format {
         Format::Json => terminal.json(&json!({
             "fingerprint": fingerprint.to_string(),
             "id": fingerprint.id(),

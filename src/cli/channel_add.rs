@@ -6,9 +6,9 @@ use crate::cli::channel_arguments::AddChannelArguments;
 use crate::cli::channel_questions::{self, ChannelDraft};
 use crate::cli::config_file;
 use crate::cli::doctor::print_findings;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::init_questions::Reply;
-use crate::cli::terminal::{Format, Terminal, attended, cell};
+use crate::cli::terminal::{Terminal, cell};
 use crate::config::edit::add_channel;
 use crate::config::environment::Environment;
 use crate::config::file::ChannelPlatform;
@@ -20,7 +20,6 @@ use crate::runtime::channels;
 /// Writes the channel, after asking a person for what the arguments leave open.
 pub async fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     paths: &Paths,
     arguments: AddChannelArguments,
@@ -31,7 +30,7 @@ pub async fn run(
     }
     let environment = Environment::capture();
     let is_checked = !arguments.no_check;
-    let draft = described(terminal, format, &environment, arguments)?;
+    let draft = described(terminal, &environment, arguments)?;
     let channel = draft.channel()?;
     for note in channel_questions::missing(&channel, &environment) {
         terminal.note(&note)?;
@@ -44,7 +43,7 @@ pub async fn run(
         "wrote [channels.{name}] into {}",
         paths.config_file.display()
     ))?;
-    if is_checked && !is_set_up(terminal, format, flags, &environment, name).await? {
+    if is_checked && !is_set_up(terminal, flags, &environment, name).await? {
         return Err(Failure::Ended(format!(
             "{} is written, but not set up yet; fix the failed checks, then `leverframe channels test {0}`",
             cell(name)
@@ -59,7 +58,6 @@ pub async fn run(
 /// The channel of the arguments; a person is asked for what they leave open.
 fn described(
     terminal: &mut Terminal<'_>,
-    format: Format,
     environment: &Environment,
     arguments: AddChannelArguments,
 ) -> Result<ChannelDraft, Failure> {
@@ -68,11 +66,10 @@ fn described(
         .map(|one| one.as_str())
         .collect();
     let words = words.join(", ");
-    let nothing = || Failure::Usage("nothing is written".to_owned());
-    if !attended(terminal, format) {
+    let nothing = || Failure::usage("nothing is written");
+    if !terminal.is_attended() {
         let platform = arguments.kind;
-        let platform =
-            platform.ok_or_else(|| Failure::Usage(format!("say --kind: one of {words}")))?;
+        let platform = platform.ok_or_else(|| usage!("say --kind: one of {words}"))?;
         return Ok(ChannelDraft::new(platform, arguments));
     }
     let platform = match arguments.kind {
@@ -95,14 +92,13 @@ fn described(
 /// Asks the platform of a channel that is in the file, and prints what it says. False: something does not work.
 pub async fn is_set_up(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     environment: &Environment,
     name: &str,
 ) -> Result<bool, Failure> {
     match channels::check(flags, environment, name).await {
         Ok(findings) => {
-            print_findings(terminal, format, &findings)?;
+            print_findings(terminal, &findings)?;
             Ok(!findings.iter().any(|one| one.verdict == Standing::Fail))
         }
         Err(error) => {

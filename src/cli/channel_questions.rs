@@ -3,7 +3,7 @@
 //! Nothing here writes a file, and a secret is looked at only to see whether it has the form of one.
 
 use crate::cli::channel_arguments::AddChannelArguments;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::init_questions::{self as questions, Reply};
 use crate::cli::mcp::{absolute, pairs};
 use crate::cli::plain::words;
@@ -189,10 +189,11 @@ impl ChannelDraft {
         for need in secrets_of(self.kind()) {
             let Some(place) = given(arguments, need) else {
                 let option = need.key.replace('_', "-");
-                return Err(Failure::Usage(format!(
+                return Err(usage!(
                     "say where the {} is: --{option}-env VARIABLE or --{option}-file FILE. {}",
-                    need.key, need.source
-                )));
+                    need.key,
+                    need.source
+                ));
             };
             texts.push(place);
         }

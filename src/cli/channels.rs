@@ -9,7 +9,7 @@ use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::list;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, Format, cell};
 use crate::cli::{conform, doctor, outbox, pairings, policy};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
@@ -18,34 +18,29 @@ use crate::protocol::doctor::Standing;
 use crate::protocol::enums::{Autonomy, OutboxState};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
-    CheckChannel, DrainChannel, GetChannel, GetWhatIf, ListChannels, PauseChannel, ResumeChannel,
-    SetPolicy, TestChannel,
+    CheckChannel, DrainChannel, GetChannel, GetDelivery, GetWhatIf, ListChannels, PauseChannel,
+    ResumeChannel, SetPolicy, TestChannel,
 };
 
 /// Between two looks at what is left.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Carries a subcommand out.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: ChannelCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: ChannelCommands) -> Result<(), Failure> {
     let channel = match command {
         ChannelCommands::List { watch } => {
-            return list::run(client, terminal, format, ListChannels {}, watch).await;
+            return list::run(cli, ListChannels {}, watch).await;
         }
         // It changes a file, and goes through no daemon.
         ChannelCommands::Add(_) => {
-            return Err(Failure::Usage("`channels add` needs no daemon".to_owned()));
+            return Err(Failure::usage("`channels add` needs no daemon"));
         }
         ChannelCommands::SetAutonomy {
             channel,
             autonomy,
             r#for,
         } => {
-            return set_autonomy(client, terminal, format, channel, autonomy, r#for).await;
+            return set_autonomy(cli, channel, autonomy, r#for).await;
         }
         ChannelCommands::WhatIf {
             channel,
@@ -57,8 +52,7 @@ pub async fn run(
                 patch: PolicyPatch::level(autonomy),
                 limit,
             };
-            let what_if = client.call(query).await?;
-            return policy::print_what_if(terminal, format, &what_if);
+            return cli.query(query, policy::print_what_if).await;
         }
         ChannelCommands::Test {
             channel,
@@ -66,37 +60,39 @@ pub async fn run(
             to,
             wait,
         } => {
-            check(client, terminal, format, &channel, no_message).await?;
+            check(cli, &channel, no_message).await?;
             if no_message {
                 return Ok(());
             }
-            return test(client, terminal, format, channel, to, wait).await;
+            return test(cli, channel, to, wait).await;
         }
         ChannelCommands::Drain {
             channel,
             wait: true,
-        } => return drained(client, terminal, format, channel).await,
+        } => return drained(cli, channel).await,
         ChannelCommands::Drain {
             channel,
             wait: false,
-        } => drain(client, channel, true).await?,
-        ChannelCommands::Undrain { channel } => drain(client, channel, false).await?,
+        } => drain(cli.client, channel, true).await?,
+        ChannelCommands::Undrain { channel } => drain(cli.client, channel, false).await?,
         ChannelCommands::Pairings { state } => {
-            return pairings::list(client, terminal, format, state).await;
+            return pairings::list(cli, state).await;
         }
         ChannelCommands::Pair { code, deny } => {
-            return pairings::pair(client, terminal, format, code, deny).await;
+            return pairings::pair(cli, code, deny).await;
         }
         ChannelCommands::Revoke { channel, user } => {
-            return pairings::revoke(client, terminal, format, &channel, &user).await;
+            return pairings::revoke(cli, &channel, &user).await;
         }
         ChannelCommands::Conform(arguments) => {
-            return conform::run(terminal, format, arguments).await;
+            return conform::run(&mut cli.terminal, arguments).await;
         }
-        ChannelCommands::Pause { channel } => submit(client, PauseChannel { channel }).await?,
-        ChannelCommands::Resume { channel } => submit(client, ResumeChannel { channel }).await?,
+        ChannelCommands::Pause { channel } => submit(cli.client, PauseChannel { channel }).await?,
+        ChannelCommands::Resume { channel } => {
+            submit(cli.client, ResumeChannel { channel }).await?
+        }
     };
-    table::list(terminal, format, &[channel])
+    table::list(&mut cli.terminal, &[channel])
 }
 
 async fn drain(
@@ -108,19 +104,14 @@ async fn drain(
 }
 
 /// Drains a channel and waits until nothing is left, as long as it takes.
-async fn drained(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    channel: String,
-) -> Result<(), Failure> {
+async fn drained(cli: &mut Cli<'_>, channel: String) -> Result<(), Failure> {
     let name = channel.clone();
-    let mut now = drain(client, channel, true).await?;
+    let mut now = drain(cli.client, channel, true).await?;
     let mut told = String::new();
     loop {
         let left = left(&now);
         if left != told {
-            terminal.note(&left)?;
+            cli.terminal.note(&left)?;
             told = left;
         }
         match now.draining {
@@ -130,7 +121,7 @@ async fn drained(
                 )));
             }
             Some(drain) if drain.running == 0 && now.backlog == 0 => {
-                table::list(terminal, format, &[now])?;
+                table::list(&mut cli.terminal, &[now])?;
                 // What a person has to decide is not finished, and no waiting here decides it.
                 return if drain.waiting > 0 {
                     Err(Failure::Waiting)
@@ -141,7 +132,7 @@ async fn drained(
             Some(_) => tokio::time::sleep(LOOK).await,
         }
         let query = GetChannel { name: name.clone() };
-        let channel = client.call(query).await?;
+        let channel = cli.client.call(query).await?;
         now = channel;
     }
 }
@@ -158,20 +149,14 @@ fn left(channel: &Channel) -> String {
 }
 
 /// Asks the platform about the account, and prints what it says. JSON has one value: of a test that goes on, the delivery.
-async fn check(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    channel: &str,
-    is_all: bool,
-) -> Result<(), Failure> {
+async fn check(cli: &mut Cli<'_>, channel: &str, is_all: bool) -> Result<(), Failure> {
     let command = CheckChannel {
         channel: channel.to_owned(),
     };
-    let findings = submit(client, command).await?.items;
+    let findings = submit(cli.client, command).await?.items;
     let failed = findings.iter().any(|one| one.verdict == Standing::Fail);
-    if format == Format::Human || is_all || failed {
-        doctor::print_findings(terminal, format, &findings)?;
+    if cli.terminal.format == Format::Human || is_all || failed {
+        doctor::print_findings(&mut cli.terminal, &findings)?;
     }
     if failed {
         return Err(Failure::Ended(format!(
@@ -184,9 +169,7 @@ async fn check(
 
 /// Sends a test and says how it ended.
 async fn test(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     channel: String,
     conversation: Option<String>,
     wait: u64,
@@ -195,14 +178,14 @@ async fn test(
         channel,
         conversation,
     };
-    let mut item = submit(client, command).await?;
+    let mut item = submit(cli.client, command).await?;
     let end = Instant::now() + Duration::from_secs(wait);
     while matches!(item.state, OutboxState::Pending | OutboxState::Sending) && Instant::now() < end
     {
         tokio::time::sleep(LOOK).await;
-        item = outbox::read(client, item.id).await?;
+        item = cli.client.call(GetDelivery { id: item.id }).await?;
     }
-    outbox::print(terminal, format, &item)?;
+    cli.terminal.show(&item, outbox::print)?;
     match item.state {
         OutboxState::Sent => Ok(()),
         OutboxState::Unknown => Err(Failure::Waiting),
@@ -218,9 +201,7 @@ async fn test(
 
 /// Changes a channel's level and shows the channel as it is then.
 pub async fn set_autonomy(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     channel: String,
     autonomy: Autonomy,
     expires_in_seconds: Option<u64>,
@@ -230,8 +211,8 @@ pub async fn set_autonomy(
         expires_in_seconds,
         ..PolicyPatch::default()
     };
-    let channel = submit(client, SetPolicy { channel, patch }).await?;
-    table::list(terminal, format, &[channel])
+    let channel = submit(cli.client, SetPolicy { channel, patch }).await?;
+    table::list(&mut cli.terminal, &[channel])
 }
 
 impl TableRow for Channel {

@@ -2,10 +2,9 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
-use crate::client::listing::TableRow;
+use crate::cli::list;
+use crate::cli::terminal::{Cli, Format, cell};
+use crate::client::listing::{TableRow, known};
 use crate::protocol::ids::SessionId;
 use crate::protocol::memory::Compaction;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -14,14 +13,9 @@ use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Shows the summary of a session.
-pub async fn summary(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    session_id: SessionId,
-) -> Result<(), Failure> {
+pub async fn summary(cli: &mut Cli<'_>, session_id: SessionId) -> Result<(), Failure> {
     let query = GetSessionSummary { session_id };
-    let found = client.call(query).await?;
+    let found = cli.client.call(query).await?;
     let Some(summary) = found else {
         let problem = Problem::new(
             ProblemKind::NotFound,
@@ -31,10 +25,10 @@ pub async fn summary(
         let hint = format!("`leverframe memory compact {session_id}` compacts it now");
         return Err(problem.hint(hint).into());
     };
-    if format == Format::Json {
-        return terminal.json(&summary);
+    if cli.terminal.format == Format::Json {
+        return cli.terminal.json(&summary);
     }
-    terminal.line(&format!(
+    cli.terminal.line(&format!(
         "version {} for {} turns, by {} at {}",
         summary.version,
         summary.turns,
@@ -42,34 +36,29 @@ pub async fn summary(
         summary.at
     ))?;
     for taint in &summary.taint {
-        terminal.line(&format!("untrusted {}", cell(taint)))?;
+        cli.terminal.line(&format!("untrusted {}", cell(taint)))?;
     }
     summary
         .text
         .lines()
-        .try_for_each(|line| terminal.line(&reveal(line)))
+        .try_for_each(|line| cli.terminal.line(&reveal(line)))
 }
 
 /// Compacts a session now.
-pub async fn compact(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    session_id: SessionId,
-) -> Result<(), Failure> {
+pub async fn compact(cli: &mut Cli<'_>, session_id: SessionId) -> Result<(), Failure> {
     let command = CompactSession { session_id };
-    let done = submit(client, command).await?;
-    if format == Format::Json {
-        terminal.json(&done)?;
+    let done = submit(cli.client, command).await?;
+    if cli.terminal.format == Format::Json {
+        cli.terminal.json(&done)?;
     }
     if let Some(error) = &done.error {
         let problem = Problem::new(ProblemKind::Unavailable, "not compacted", error.clone());
         let hint = "nothing was lost; `leverframe memory compactions` keeps what happened";
         return Err(problem.hint(hint).into());
     }
-    match format {
+    match cli.terminal.format {
         Format::Json => Ok(()),
-        Format::Human => terminal.line(&format!(
+        Format::Human => cli.terminal.line(&format!(
             "{}  {} turns put into the summary, {} facts, next prompt {}",
             done.id,
             done.turns,
@@ -89,21 +78,15 @@ fn sizes(compaction: &Compaction) -> String {
 
 /// Lists compactions.
 pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     session_id: Option<SessionId>,
     limit: Option<u32>,
 ) -> Result<(), Failure> {
     let query = ListCompactions {
         session_id,
-        page: PageRequest {
-            limit,
-            cursor: None,
-        },
+        page: PageRequest::first(limit),
     };
-    let page = client.call(query).await?;
-    table::page(terminal, format, &page)
+    list::run(cli, query, false).await
 }
 
 impl TableRow for Compaction {
@@ -128,9 +111,7 @@ impl TableRow for Compaction {
             self.facts.to_string(),
             sizes(self),
             self.started_at.to_string(),
-            self.error
-                .as_deref()
-                .map_or_else(|| "-".to_owned(), |error| limit_line(error, 60)),
+            known(self.error.as_deref().map(|error| limit_line(error, 60))),
         ]
     }
 }

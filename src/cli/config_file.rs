@@ -4,7 +4,10 @@ use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use crate::cli::exit::Failure;
+use similar::TextDiff;
+
+use crate::cli::exit::{Failure, usage};
+use crate::cli::terminal::{Attendance, Terminal, cell};
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
@@ -15,7 +18,48 @@ pub fn read(file: &Path) -> Result<String, Failure> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(Failure::Usage(format!("{}: {error}", file.display()))),
+        Err(error) => Err(usage!("{}: {error}", file.display())),
+    }
+}
+
+/// Shows what changes in a file.
+pub fn show_change(
+    terminal: &mut Terminal<'_>,
+    file: &Path,
+    old: &str,
+    new: &str,
+) -> Result<(), Failure> {
+    let name = file.display().to_string();
+    let diff = TextDiff::from_lines(old, new);
+    let difference = diff
+        .unified_diff()
+        .context_radius(2)
+        .header(&name, &name)
+        .to_string();
+    let mut lines = difference.lines();
+    lines.try_for_each(|line| terminal.note(&cell(line)))
+}
+
+/// Asks whether to go on, unless `yes` says so. `refused` is said where the person does not want it.
+pub fn confirm(
+    terminal: &mut Terminal<'_>,
+    question: &str,
+    yes: bool,
+    refused: &str,
+) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if terminal.attended == Attendance::Script {
+        return Err(Failure::usage(
+            "no terminal to ask on: check the difference, then run this again with --yes",
+        ));
+    }
+    let answer = terminal.ask(question)?;
+    if matches!(answer.to_lowercase().as_str(), "y" | "yes") {
+        Ok(())
+    } else {
+        Err(Failure::Usage(refused.to_owned()))
     }
 }
 
@@ -34,9 +78,7 @@ pub fn swap(
     let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let draft = file.with_file_name(format!(".{name}.{}.new", std::process::id()));
-    let cannot = |error: std::io::Error| {
-        Failure::Usage(format!("{} cannot be written: {error}", file.display()))
-    };
+    let cannot = |error: std::io::Error| usage!("{} cannot be written: {error}", file.display());
     if let Some(directory) = file.parent() {
         std::fs::create_dir_all(directory).map_err(cannot)?;
     }
@@ -90,8 +132,5 @@ fn check(draft: &Path, file: &Path, old: &str, flags: &Flags) -> Result<(), Fail
     if new.is_empty() {
         return Ok(());
     }
-    Err(Failure::Usage(format!(
-        "{}\nthe file stays as it is",
-        new.join("\n")
-    )))
+    Err(usage!("{}\nthe file stays as it is", new.join("\n")))
 }

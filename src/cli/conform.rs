@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::temporary_directory::TemporaryDirectory;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Terminal, cell};
 use crate::config::environment::Environment;
 use crate::runtime::conform::{self, CaseOutcome, CaseResult};
 
@@ -50,11 +50,7 @@ impl<'a> CaseLine<'a> {
 }
 
 /// Tries a program and prints each case as it ends. Fails where one failed.
-pub async fn run(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    arguments: ConformArguments,
-) -> Result<(), Failure> {
+pub async fn run(terminal: &mut Terminal<'_>, arguments: ConformArguments) -> Result<(), Failure> {
     let ConformArguments {
         case: only,
         command,
@@ -64,17 +60,17 @@ pub async fn run(
         .find(|name| !conform::names().any(|one| one == *name))
     {
         let names: Vec<&str> = conform::names().collect();
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "there is no case `{unknown}`; the cases are {}",
             names.join(", ")
-        )));
+        ));
     }
     let environment = Environment::capture();
     let directory = std::env::current_dir().map_err(anyhow::Error::new)?;
     let mut written = Ok(());
     let told = |outcome: &CaseOutcome| {
         if written.is_ok() {
-            written = print(terminal, format, &CaseLine::of(outcome));
+            written = print(terminal, &CaseLine::of(outcome));
         }
     };
     let path = environment.get("PATH");
@@ -100,20 +96,17 @@ pub async fn run(
     )))
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, case: &CaseLine<'_>) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(case),
-        Format::Human => {
-            terminal.line(&format!(
-                "{:4}  {:14}  {}",
-                case.result, case.case, case.expected
-            ))?;
-            match case.got {
-                Some(got) => terminal.line(&format!("      {:14}  got: {}", "", cell(got))),
-                None => Ok(()),
-            }
+fn print(terminal: &mut Terminal<'_>, case: &CaseLine<'_>) -> Result<(), Failure> {
+    terminal.show(case, |terminal, _| {
+        terminal.line(&format!(
+            "{:4}  {:14}  {}",
+            case.result, case.case, case.expected
+        ))?;
+        match case.got {
+            Some(got) => terminal.line(&format!("      {:14}  got: {}", "", cell(got))),
+            None => Ok(()),
         }
-    }?;
+    })?;
     // A case can take seconds.
     Ok(terminal.out.flush()?)
 }

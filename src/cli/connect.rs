@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::ssh_tunnel::local_socket;
 use crate::client::remote::connection::{Limits, RemoteClient};
 use crate::client::remote::target::{Address, Target};
@@ -77,9 +77,7 @@ pub fn attachments(
     let mut found: Vec<Attachment> = Vec::new();
     for given in addresses {
         let (name, url) = named(given)?;
-        let address: Address = url
-            .parse()
-            .map_err(|error| Failure::Usage(format!("{error}")))?;
+        let address: Address = url.parse().map_err(|error| usage!("{error}"))?;
         let target = match address {
             Address::Unix(path) => Target::Unix(path),
             Address::Ssh(address) => Target::Ssh {
@@ -113,13 +111,11 @@ pub fn attachments(
             .iter()
             .any(|known| known.target.address() == target.address())
         {
-            return Err(Failure::Usage(format!("{url} is named twice")));
+            return Err(usage!("{url} is named twice"));
         }
         if name.is_some() && found.iter().any(|known| known.name == name) {
             let name = name.unwrap_or_default();
-            return Err(Failure::Usage(format!(
-                "two daemons cannot both be called `{name}`"
-            )));
+            return Err(usage!("two daemons cannot both be called `{name}`"));
         }
         found.push(Attachment { name, target });
     }
@@ -129,21 +125,21 @@ pub fn attachments(
             .iter()
             .all(|one| matches!(one.target, Target::Unix(_) | Target::Ssh { .. })) =>
         {
-            return Err(Failure::Usage(
-                "a socket needs no token: leave --token-file out".to_owned(),
+            return Err(Failure::usage(
+                "a socket needs no token: leave --token-file out",
             ));
         }
         more => {
-            return Err(Failure::Usage(format!(
+            return Err(usage!(
                 "{more} --token-file too many: there is one for each http address, in their order"
-            )));
+            ));
         }
     }
     if found.len() > MOST {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "one console attaches to {MOST} daemons at most; {} are named",
             found.len()
-        )));
+        ));
     }
     Ok(found)
 }
@@ -158,9 +154,9 @@ fn named(given: &str) -> Result<(Option<String>, &str), Failure> {
     };
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(fits) {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "`{name}` is no name for a daemon: up to {NAME_MAX} letters, digits, `-`, `_` and `.`"
-        )));
+        ));
     }
     Ok((Some(name.to_owned()), url))
 }
@@ -178,13 +174,10 @@ fn no_token(addresses: &[String]) -> Failure {
 
 fn token(file: &Path) -> Result<String, Failure> {
     let token = std::fs::read_to_string(file)
-        .map_err(|error| Failure::Usage(format!("--token-file {}: {error}", file.display())))?;
+        .map_err(|error| usage!("--token-file {}: {error}", file.display()))?;
     let token = token.trim().to_owned();
     if token.is_empty() {
-        return Err(Failure::Usage(format!(
-            "--token-file {} is empty",
-            file.display()
-        )));
+        return Err(usage!("--token-file {} is empty", file.display()));
     }
     Ok(token)
 }

@@ -3,11 +3,9 @@
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::list::{self, ListArguments};
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::client::listing::TableRow;
 use crate::protocol::enums::{ContinuationState, ToolCallState};
-use crate::protocol::ids::ContinuationId;
 use crate::protocol::request::{
     CancelContinuation, GetContinuation, ListContinuations, ListSteps, ResumeContinuation,
     RetryContinuation,
@@ -36,9 +34,7 @@ pub enum Act {
 
 /// Lists continuations, newest change first.
 pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     state: Option<ContinuationState>,
     list: ListArguments,
 ) -> Result<(), Failure> {
@@ -47,7 +43,7 @@ pub async fn list(
         session_id: None,
         page: list.page(),
     };
-    list::run(client, terminal, format, query, list.watch).await
+    list::run(cli, query, list.watch).await
 }
 
 /// The state, with what it waits for, or with the calls that nobody was asked about.
@@ -79,43 +75,31 @@ impl TableRow for Continuation {
 }
 
 /// Acts on one continuation and shows it as it is then.
-pub async fn act(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-    act: Act,
-) -> Result<(), Failure> {
-    let id = find::continuation(client, id).await?;
+pub async fn act(cli: &mut Cli<'_>, id: &str, act: Act) -> Result<(), Failure> {
+    let id = find::continuation(cli.client, id).await?;
     let continuation_id = id;
     let continuation = match act {
-        Act::Show => read(client, id).await?,
-        Act::Resume => submit(client, ResumeContinuation { continuation_id }).await?,
+        Act::Show => cli.client.call(GetContinuation { id }).await?,
+        Act::Resume => submit(cli.client, ResumeContinuation { continuation_id }).await?,
         Act::Cancel { reason } => {
             let cancel = CancelContinuation {
                 continuation_id,
                 reason,
             };
-            submit(client, cancel).await?
+            submit(cli.client, cancel).await?
         }
-        Act::Retry => submit(client, RetryContinuation { continuation_id }).await?,
+        Act::Retry => submit(cli.client, RetryContinuation { continuation_id }).await?,
     };
-    match format {
-        Format::Json => terminal.json(&continuation),
+    match cli.terminal.format {
+        Format::Json => cli.terminal.json(&continuation),
         Format::Human => {
             let query = ListSteps {
                 continuation_id: id,
             };
-            let steps = client.call(query).await?;
-            show(terminal, &continuation, &steps.items)
+            let steps = cli.client.call(query).await?;
+            show(&mut cli.terminal, &continuation, &steps.items)
         }
     }
-}
-
-/// Reads one continuation.
-pub async fn read(client: &dyn ConsoleClient, id: ContinuationId) -> Result<Continuation, Failure> {
-    let continuation = client.call(GetContinuation { id }).await?;
-    Ok(continuation)
 }
 
 /// What each model call took, and what was left out of it.

@@ -1,9 +1,8 @@
 //! `leverframe costs`.
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::clock::{Clock, Day};
 use crate::protocol::costs::{BudgetUsage, CostItem, Costs};
 use crate::protocol::enums::CostGrouping;
@@ -12,9 +11,7 @@ use crate::text::untrusted::limit_line;
 
 /// Shows what was spent, and how far the budgets of today are used up.
 pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     by: CostGrouping,
     since: Option<String>,
 ) -> Result<(), Failure> {
@@ -22,16 +19,15 @@ pub async fn run(
         .as_deref()
         .map(|text| first_day(text, Day::local(Clock::System.now())))
         .transpose()?;
-    let query = GetCosts {
-        by,
-        since,
-        until: None,
-    };
-    let costs = client.call(query).await?;
-    match format {
-        Format::Json => terminal.json(&costs),
-        Format::Human => show(terminal, &costs),
-    }
+    cli.query(
+        GetCosts {
+            by,
+            since,
+            until: None,
+        },
+        show,
+    )
+    .await
 }
 
 /// A date, or how many days up to today: `7d`, `4w`.
@@ -45,10 +41,10 @@ fn first_day(text: &str, today: Day) -> Result<Day, Failure> {
     match days {
         Some(days) => Ok(Day(today.0 - days + 1)),
         None => text.parse().map_err(|_| {
-            Failure::Usage(format!(
+            usage!(
                 "--since {}: expected a day like 2026-01-31, or how many days: 7d, 4w",
                 limit_line(text, 64)
-            ))
+            )
         }),
     }
 }

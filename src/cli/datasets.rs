@@ -8,9 +8,9 @@ use clap::{Args, Subcommand};
 
 use crate::cli::exit::Failure;
 use crate::cli::find::{envelope, submit};
+use crate::cli::list;
 use crate::cli::table;
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::client::dataset_lines::{self, aggregate, condition};
 use crate::client::dataset_upload::FileUpload;
 use crate::client::listing::{TableRow as _, size};
@@ -98,56 +98,39 @@ pub struct QuestionFlags {
 }
 
 /// Carries one out.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: DatasetCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: DatasetCommands) -> Result<(), Failure> {
     match command {
-        DatasetCommands::List { channel } => {
-            let page = client.call(ListDatasets { channel }).await?;
-            table::page(terminal, format, &page)
-        }
+        DatasetCommands::List { channel } => list::run(cli, ListDatasets { channel }, false).await,
         DatasetCommands::Upload {
             file,
             channel,
             name,
         } => {
-            let dataset = upload(client, terminal, format, &file, channel, name).await?;
-            told(terminal, format, &dataset)
+            let dataset = upload(cli, &file, channel, name).await?;
+            cli.terminal.show(&dataset, told)
         }
-        DatasetCommands::Show { dataset } => {
-            let description = client.call(GetDataset { dataset }).await?;
-            match format {
-                Format::Json => terminal.json(&description),
-                Format::Human => show(terminal, &description),
-            }
-        }
+        DatasetCommands::Show { dataset } => cli.query(GetDataset { dataset }, show).await,
         DatasetCommands::Query { dataset, question } => {
             let query = question.into();
-            let rows = client.call(QueryDataset { dataset, query }).await?;
-            if format == Format::Json {
-                return terminal.json(&rows);
+            let rows = cli.client.call(QueryDataset { dataset, query }).await?;
+            if cli.terminal.format == Format::Json {
+                return cli.terminal.json(&rows);
             }
             let (heads, cells) = dataset_lines::table(&rows);
             let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-            table::print(terminal, &heads, &cells, "no rows")?;
-            terminal.note(&dataset_lines::counts(&rows))
+            table::print(&mut cli.terminal, &heads, &cells, "no rows")?;
+            cli.terminal.note(&dataset_lines::counts(&rows))
         }
         DatasetCommands::Export {
             dataset,
             file,
             wanted,
-        } => export(client, terminal, dataset, file.as_deref(), wanted).await,
+        } => export(cli, dataset, file.as_deref(), wanted).await,
         DatasetCommands::Delete { dataset } => {
-            let dataset = submit(client, DeleteDataset { dataset }).await?;
-            match format {
-                Format::Json => terminal.json(&dataset),
-                Format::Human => {
-                    terminal.line(&format!("removed {}/{}", dataset.channel, dataset.name))
-                }
-            }
+            let dataset = submit(cli.client, DeleteDataset { dataset }).await?;
+            cli.terminal.show_line(&dataset, || {
+                format!("removed {}/{}", dataset.channel, dataset.name)
+            })
         }
     }
 }
@@ -177,26 +160,24 @@ impl From<QuestionFlags> for DatasetQuery {
 
 /// Sends a file; where somebody is there, they see how far it is.
 async fn upload(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     file: &Path,
     channel: String,
     name: Option<String>,
 ) -> Result<Dataset, Failure> {
     let mut upload = FileUpload::open(file, channel, name).map_err(Failure::Usage)?;
     let actor = envelope((), None).actor;
-    let is_watched = format == Format::Human && terminal.attended == Attendance::Person;
+    let is_watched = cli.terminal.is_attended();
     let mut told = 0;
     loop {
-        let made = upload.next(client, &actor, Surface::Cli).await?;
+        let made = upload.next(cli.client, &actor, Surface::Cli).await?;
         if let Some(dataset) = made {
             return Ok(dataset);
         }
         let percent = upload.sent.saturating_mul(100) / upload.size.max(1);
         if is_watched && percent >= told + 10 {
             told = percent;
-            terminal.note(&format!(
+            cli.terminal.note(&format!(
                 "{percent:>3} %  {} of {}",
                 size(upload.sent),
                 size(upload.size)
@@ -206,10 +187,7 @@ async fn upload(
 }
 
 /// A dataset that was just made.
-fn told(terminal: &mut Terminal<'_>, format: Format, dataset: &Dataset) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(dataset);
-    }
+fn told(terminal: &mut Terminal<'_>, dataset: &Dataset) -> Result<(), Failure> {
     terminal.line(&cell(&dataset.line()))?;
     for note in &dataset.notes {
         terminal.line(&cell(note))?;
@@ -247,8 +225,7 @@ fn show(terminal: &mut Terminal<'_>, description: &DatasetDescription) -> Result
 }
 
 async fn export(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
+    cli: &mut Cli<'_>,
     dataset: String,
     file: Option<&Path>,
     wanted: Option<DatasetFormat>,
@@ -265,13 +242,12 @@ async fn export(
         part,
     };
     // Asked before a file is made.
-    let mut next = submit(client, piece(dataset, 0)).await?;
+    let mut next = submit(cli.client, piece(dataset, 0)).await?;
     let mut to: Box<dyn std::io::Write> = match path {
-        None => Box::new(&mut *terminal.out),
+        None => Box::new(&mut *cli.terminal.out),
         Some(path) => {
             let made = File::options().write(true).create_new(true).open(path);
-            let made =
-                made.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+            let made = made.map_err(|error| Failure::at(path, error))?;
             Box::new(BufWriter::new(made))
         }
     };
@@ -279,7 +255,7 @@ async fn export(
         loop {
             to.write_all(&next.data.0)?;
             let Some(part) = next.next else { break };
-            next = submit(client, piece(next.dataset.id.to_string(), part)).await?;
+            next = submit(cli.client, piece(next.dataset.id.to_string(), part)).await?;
         }
         Ok::<(), Failure>(to.flush()?)
     };
@@ -289,11 +265,12 @@ async fn export(
     if let Err(failure) = written {
         // Half a table looks like a whole one. It is ours: it was made a moment ago.
         if let Err(error) = std::fs::remove_file(path) {
-            terminal.note(&format!("{} is not whole: {error}", path.display()))?;
+            cli.terminal
+                .note(&format!("{} is not whole: {error}", path.display()))?;
         }
         return Err(failure);
     }
-    terminal.note(&cell(&format!(
+    cli.terminal.note(&cell(&format!(
         "{}/{} in {}",
         next.dataset.channel,
         next.dataset.name,

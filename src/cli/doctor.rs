@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cli::connect;
 use crate::cli::exit::Failure;
 use crate::cli::gate_test;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
@@ -40,7 +40,6 @@ pub struct Order {
 /// Looks and prints; fails when something is wrong.
 pub async fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     environment: &Environment,
     data_dir: &Path,
@@ -53,25 +52,17 @@ pub async fn run(
         let gates = gate_test::findings(environment, data_dir).await;
         doctor.findings.extend(gates);
     }
-    show(terminal, format, &doctor)
+    show(terminal, &doctor)
 }
 
 /// The same through an engine that is known already.
-pub async fn through(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    check: bool,
-) -> Result<(), Failure> {
-    let doctor = client.call(GetDoctor { check }).await?;
-    show(terminal, format, &doctor)
+pub async fn through(cli: &mut Cli<'_>, check: bool) -> Result<(), Failure> {
+    let doctor = cli.client.call(GetDoctor { check }).await?;
+    show(&mut cli.terminal, &doctor)
 }
 
-fn show(terminal: &mut Terminal<'_>, format: Format, doctor: &Doctor) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(doctor)?,
-        Format::Human => print(terminal, doctor)?,
-    }
+fn show(terminal: &mut Terminal<'_>, doctor: &Doctor) -> Result<(), Failure> {
+    terminal.show(doctor, print)?;
     verdict(doctor)
 }
 
@@ -153,20 +144,11 @@ fn print(terminal: &mut Terminal<'_>, doctor: &Doctor) -> Result<(), Failure> {
 }
 
 /// Prints findings, one a line, or as JSON.
-pub fn print_findings(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    findings: &[Finding],
-) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(&findings)?,
-        Format::Human => {
-            for finding in findings {
-                terminal.line(&cell(&finding.line()))?;
-            }
-        }
-    }
-    Ok(())
+pub fn print_findings(terminal: &mut Terminal<'_>, findings: &[Finding]) -> Result<(), Failure> {
+    terminal.show(findings, |terminal, findings| {
+        let mut findings = findings.iter();
+        findings.try_for_each(|finding| terminal.line(&cell(&finding.line())))
+    })
 }
 
 fn print_rule(terminal: &mut Terminal<'_>, rule: &RuleResult) -> Result<(), Failure> {

@@ -7,9 +7,7 @@ use serde::Serialize;
 
 use crate::cli::connect;
 use crate::cli::exit::Failure;
-use crate::cli::find::submit;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::client::remote::connection::Limits;
 use crate::clock::Timestamp;
 use crate::protocol::request::Request;
@@ -38,13 +36,12 @@ struct BySignal<'a> {
 pub async fn stop(
     data_dir: &Path,
     terminal: &mut Terminal<'_>,
-    format: Format,
     reason: Option<String>,
 ) -> Result<(), Failure> {
     let over_socket = match connect::daemon_within(data_dir, LIMITS).await {
         Ok(client) => {
             let command = EmergencyStop { reason };
-            run(&client, terminal, format, command).await
+            run(&mut terminal.with(&client), command).await
         }
         Err(failure) => Err(failure),
     };
@@ -64,7 +61,7 @@ pub async fn stop(
             "process {process} did not confirm the stop; if its tools still run: kill -9 {process}"
         )));
     };
-    match format {
+    match terminal.format {
         Format::Json => terminal.json(&BySignal {
             signalled_process: process,
             held_since: since,
@@ -82,24 +79,16 @@ fn say_held(terminal: &mut Terminal<'_>, since: Timestamp, why: &str) -> Result<
 }
 
 /// Submits the command and says how the engine stands then.
-pub async fn run<C>(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: C,
-) -> Result<(), Failure>
+pub async fn run<C>(cli: &mut Cli<'_>, command: C) -> Result<(), Failure>
 where
     C: Request<Wire = Command, Answer = Outcome, Reply = EngineStatus>,
 {
-    let engine = submit(client, command).await?;
-    match format {
-        Format::Json => terminal.json(&engine),
-        Format::Human => match engine.held_since {
-            Some(since) => {
-                let why = engine.held_reason.as_deref();
-                say_held(terminal, since, why.unwrap_or("no reason given"))
-            }
-            None => terminal.line("released: work goes on"),
-        },
-    }
+    cli.submit(command, |terminal, engine| match engine.held_since {
+        Some(since) => {
+            let why = engine.held_reason.as_deref();
+            say_held(terminal, since, why.unwrap_or("no reason given"))
+        }
+        None => terminal.line("released: work goes on"),
+    })
+    .await
 }

@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use clap::Subcommand;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
 use crate::cli::get;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::protocol::escalation::{
     DrillRequest, EscalationDrill, EscalationStatus, StepOutcome, in_words,
 };
@@ -35,34 +34,21 @@ pub enum EscalationCommands {
 }
 
 /// Runs it.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: EscalationCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: EscalationCommands) -> Result<(), Failure> {
     match command {
-        EscalationCommands::List => get::run(client, terminal, format, Some("escalations")).await,
-        EscalationCommands::Drill { channel, fast } => {
-            drill(client, terminal, format, channel, fast).await
-        }
+        EscalationCommands::List => get::run(cli, Some("escalations")).await,
+        EscalationCommands::Drill { channel, fast } => drill(cli, channel, fast).await,
     }
 }
 
-async fn drill(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    channel: Option<String>,
-    fast: bool,
-) -> Result<(), Failure> {
-    let known = client.call(ListEscalations {}).await?.items;
+async fn drill(cli: &mut Cli<'_>, channel: Option<String>, fast: bool) -> Result<(), Failure> {
+    let known = cli.client.call(ListEscalations {}).await?.items;
     let channel = match (channel, known.as_slice()) {
         (Some(channel), _) => channel,
         (None, [one]) => one.channel.clone(),
         (None, all) => {
             let names: Vec<&str> = all.iter().map(|one| one.channel.as_str()).collect();
-            return Err(Failure::Usage(format!(
+            return Err(usage!(
                 "which channel? {}",
                 if names.is_empty() {
                     "none escalates: set `escalation` under [channels.NAME] to a name under [escalation]".to_owned()
@@ -72,11 +58,11 @@ async fn drill(
                         names.join(", ")
                     )
                 }
-            )));
+            ));
         }
     };
     let begun = submit(
-        client,
+        cli.client,
         DrillEscalation {
             request: DrillRequest { channel, fast },
         },
@@ -87,14 +73,14 @@ async fn drill(
         .and_then(|one| one.steps.last())
         .filter(|_| !begun.fast)
         .map_or(0, |step| step.after_seconds);
-    if format == Format::Human && delay > 0 {
-        terminal.note(&format!(
+    if cli.terminal.format == Format::Human && delay > 0 {
+        cli.terminal.note(&format!(
             "the last step is {delay} s away; --fast does not wait"
         ))?;
     }
     let end = Instant::now() + PATIENCE + Duration::from_secs(delay);
     let ended = loop {
-        let status = client.call(ListEscalations {}).await?.items;
+        let status = cli.client.call(ListEscalations {}).await?.items;
         let of_channel = |one: &EscalationStatus| one.channel == begun.channel;
         let drill = status
             .into_iter()
@@ -114,10 +100,7 @@ async fn drill(
         }
         tokio::time::sleep(LOOK).await;
     };
-    match format {
-        Format::Json => terminal.json(&ended)?,
-        Format::Human => show(terminal, &ended)?,
-    }
+    cli.terminal.show(&ended, show)?;
     match ended.problem() {
         None => Ok(()),
         Some(_) => Err(Failure::Ended(format!(

@@ -7,9 +7,9 @@ use clap::Args;
 use futures_util::StreamExt as _;
 
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find;
-use crate::cli::terminal::{Format, Terminal};
+use crate::cli::terminal::{Cli, Terminal};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Day, Timestamp};
 use crate::protocol::duration;
@@ -69,14 +69,12 @@ impl EventSelection {
 
 /// Prints the events that are archived and stored, and with `--watch` those to come.
 pub async fn run(
-    client: &dyn ConsoleClient,
+    cli: &mut Cli<'_>,
     data_dir: &Path,
-    terminal: &mut Terminal<'_>,
-    format: Format,
     arguments: EventArguments,
 ) -> Result<(), Failure> {
     let session_id = match &arguments.session {
-        Some(session) => Some(find::session(client, session).await?),
+        Some(session) => Some(find::session(cli.client, session).await?),
         None => None,
     };
     let since = match &arguments.since {
@@ -88,7 +86,7 @@ pub async fn run(
         kinds: arguments.kind,
         since,
     };
-    let end = client.call(GetSnapshot {}).await?.seq;
+    let end = cli.client.call(GetSnapshot {}).await?.seq;
     // The number of the last event that was shown or passed over.
     let mut last = match (arguments.after, since, arguments.watch) {
         (Some(after), _, _) => after,
@@ -104,16 +102,16 @@ pub async fn run(
         ..EventFilter::default()
     };
     if let Some(since) = since {
-        let archived = archived(data_dir, since, last, &shown, terminal, format)?;
+        let archived = archived(data_dir, since, last, &shown, &mut cli.terminal)?;
         last = archived.map_or(last, |(seq, _)| seq);
     }
-    let mut events = client.events(filter).await?;
+    let mut events = cli.client.events(filter).await?;
     while arguments.watch || last < end {
         let event = match events.next().await {
             Some(Ok(StreamItem::Event(event))) => event,
             Some(Ok(StreamItem::Reset)) => {
                 let since = Timestamp(i64::MIN);
-                let Some((seq, at)) = archived(data_dir, since, last, &shown, terminal, format)?
+                let Some((seq, at)) = archived(data_dir, since, last, &shown, &mut cli.terminal)?
                 else {
                     return Err(Failure::Ended(format!(
                         "the daemon no longer has the events after {last}: leave --after out, or name a later number"
@@ -124,7 +122,7 @@ pub async fn run(
                     since: Some(at),
                     ..EventFilter::default()
                 };
-                events = client.events(filter).await?;
+                events = cli.client.events(filter).await?;
                 continue;
             }
             Some(Err(problem)) => return Err(problem.into()),
@@ -140,7 +138,7 @@ pub async fn run(
             return Ok(());
         }
         if shown.has(&event) {
-            print(terminal, format, &event)?;
+            print(&mut cli.terminal, &event)?;
         }
     }
     Ok(())
@@ -153,7 +151,6 @@ fn archived(
     after: u64,
     shown: &EventSelection,
     terminal: &mut Terminal<'_>,
-    format: Format,
 ) -> Result<Option<(u64, Timestamp)>, Failure> {
     let mut last = None;
     for event in archived_events(data_dir, since)? {
@@ -163,7 +160,7 @@ fn archived(
         };
         last = Some((seq, event.at));
         if shown.has(&event) {
-            print(terminal, format, &event)?;
+            print(terminal, &event)?;
         }
     }
     Ok(last)
@@ -178,32 +175,29 @@ fn begin(text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
         return Ok(Timestamp(day.0.saturating_mul(86_400_000)));
     }
     serde_json::from_value(text.into()).map_err(|_| {
-        Failure::Usage(format!(
+        usage!(
             "--since {}: expected a day like 2026-01-31, a time like 2026-01-31T09:30:00Z, or how long ago: 8h, 7d",
             limit_line(text, 64)
-        ))
+        )
     })
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, event: &Event) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(event)?,
-        Format::Human => {
-            let seq = event
-                .seq
-                .map_or_else(|| "-".to_owned(), |seq| seq.to_string());
-            let about = match (event.continuation_id, event.session_id) {
-                (Some(id), _) => id.to_string(),
-                (None, Some(id)) => id.to_string(),
-                (None, None) => "-".to_owned(),
-            };
-            terminal.line(&format!(
-                "{seq:>8}  {:<24}  {:<30}  {about}",
-                event.at.to_string(),
-                event.body.kind()
-            ))?;
-        }
-    }
+fn print(terminal: &mut Terminal<'_>, event: &Event) -> Result<(), Failure> {
+    terminal.show(event, |terminal, _| {
+        let seq = event
+            .seq
+            .map_or_else(|| "-".to_owned(), |seq| seq.to_string());
+        let about = match (event.continuation_id, event.session_id) {
+            (Some(id), _) => id.to_string(),
+            (None, Some(id)) => id.to_string(),
+            (None, None) => "-".to_owned(),
+        };
+        terminal.line(&format!(
+            "{seq:>8}  {:<24}  {:<30}  {about}",
+            event.at.to_string(),
+            event.body.kind()
+        ))
+    })?;
     // Whoever watches reads each event when it comes.
     Ok(terminal.finish()?)
 }

@@ -1,7 +1,8 @@
 //! How a command ends. The numbers are a contract (API.md).
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io;
+use std::path::Path;
 
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::runtime::alone::{AloneFailure, Unusable};
@@ -33,6 +34,14 @@ pub enum Failure {
     Other(#[from] anyhow::Error),
 }
 
+/// [`Failure::Usage`] in the words of `format!`.
+macro_rules! usage {
+    ($($words:tt)*) => {
+        crate::cli::exit::Failure::Usage(format!($($words)*))
+    };
+}
+pub(crate) use usage;
+
 impl From<Unusable> for Failure {
     fn from(error: Unusable) -> Self {
         Failure::Usage(error.to_string())
@@ -53,6 +62,21 @@ impl From<AloneFailure> for Failure {
 }
 
 impl Failure {
+    /// The command line or the configuration is wrong, in these words.
+    pub fn usage(problem: impl Display) -> Self {
+        Self::Usage(problem.to_string())
+    }
+
+    /// The command did not get what it wanted, in these words.
+    pub fn ended(problem: impl Display) -> Self {
+        Self::Ended(problem.to_string())
+    }
+
+    /// A file cannot be used.
+    pub fn at(file: &Path, problem: impl Display) -> Self {
+        Self::Usage(format!("{}: {problem}", file.display()))
+    }
+
     /// The exit status.
     pub fn status(&self) -> u8 {
         match self {

@@ -2,10 +2,9 @@
 
 use clap::Subcommand;
 
-use crate::cli::exit::Failure;
-use crate::cli::find::{self, submit};
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::exit::{Failure, usage};
+use crate::cli::find;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::protocol::file_change::{CallDiff, FileChange};
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::request::{
@@ -36,49 +35,30 @@ pub enum FileCommands {
 const WIDTH: usize = 120;
 
 /// Lists it, the newest first.
-pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-) -> Result<(), Failure> {
-    let page = client.call(ListFileChanges {}).await?;
-    match format {
-        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human if page.items.is_empty() => terminal.line("no recorded file changes"),
-        Format::Human => page.items.iter().try_for_each(|item| show(terminal, item)),
+pub async fn list(cli: &mut Cli<'_>) -> Result<(), Failure> {
+    let page = cli.client.call(ListFileChanges {}).await?;
+    if cli.terminal.format == Format::Human && page.items.is_empty() {
+        return cli.terminal.line("no recorded file changes");
     }
+    let mut items = page.items.iter();
+    items.try_for_each(|item| cli.terminal.show(item, show))
 }
 
 /// Puts the files of a call back.
-pub async fn undo(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    tool_call_id: ToolCallId,
-) -> Result<(), Failure> {
-    let item = submit(client, UndoFileChange { tool_call_id }).await?;
-    match format {
-        Format::Json => terminal.json(&item),
-        Format::Human => show(terminal, &item),
-    }
+pub async fn undo(cli: &mut Cli<'_>, tool_call_id: ToolCallId) -> Result<(), Failure> {
+    cli.submit(UndoFileChange { tool_call_id }, show).await
 }
 
 /// Shows what a call did to files, or what each call of a continuation or session did.
-pub async fn diff(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-) -> Result<(), Failure> {
+pub async fn diff(cli: &mut Cli<'_>, id: &str) -> Result<(), Failure> {
     let mut calls = Vec::new();
     if id.starts_with("call_") {
         calls.push(
-            id.parse().map_err(|_| {
-                Failure::Usage(format!("`{}` is no id of a call", limit_line(id, 64)))
-            })?,
+            id.parse()
+                .map_err(|_| usage!("`{}` is no id of a call", limit_line(id, 64)))?,
         );
     } else if id.starts_with("ses_") {
-        let session_id = Some(find::session(client, id).await?);
+        let session_id = Some(find::session(cli.client, id).await?);
         let mut page = PageRequest::default();
         loop {
             let state = None;
@@ -87,7 +67,7 @@ pub async fn diff(
                 session_id,
                 page: page.clone(),
             };
-            let turns = client.call(list).await?;
+            let turns = cli.client.call(list).await?;
             let of_turn = |turn: &Continuation| -> Vec<ToolCallId> {
                 turn.tool_calls.iter().rev().map(|call| call.id).collect()
             };
@@ -100,21 +80,18 @@ pub async fn diff(
         // Listed are the newest first.
         calls.reverse();
     } else {
-        let id = find::continuation(client, id).await?;
-        let turn = client.call(GetContinuation { id }).await?;
+        let id = find::continuation(cli.client, id).await?;
+        let turn = cli.client.call(GetContinuation { id }).await?;
         calls.extend(turn.tool_calls.iter().map(|call| call.id));
     }
     let several = calls.len() > 1;
     for tool_call_id in calls {
-        let diff = client.call(GetCallDiff { tool_call_id }).await?;
+        let diff = cli.client.call(GetCallDiff { tool_call_id }).await?;
         // Of many calls most only read.
         if several && diff.unified.is_empty() && diff.source.is_none() {
             continue;
         }
-        match format {
-            Format::Json => terminal.json(&diff)?,
-            Format::Human => show_diff(terminal, &diff)?,
-        }
+        cli.terminal.show(&diff, show_diff)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::Actor;
@@ -14,11 +14,11 @@ use crate::protocol::ids::{
 };
 use crate::protocol::memory::MemoryFilter;
 use crate::protocol::request::{
-    Command, Envelope, GetApproval, ListApprovals, ListContinuations, ListDeliveries,
-    ListHygieneRuns, ListMemories, ListSessions, Outcome, Request,
+    Answer, Command, Envelope, GetApproval, ListApprovals, ListContinuations, ListDeliveries,
+    ListHygieneRuns, ListMemories, ListSessions, Outcome, Query, Request,
 };
 use crate::protocol::rule::Rule;
-use crate::protocol::snapshot::PageRequest;
+use crate::protocol::snapshot::{Page, PageRequest};
 use crate::text::untrusted::limit_line;
 
 /// How many entries are looked through for a prefix.
@@ -49,10 +49,28 @@ where
 }
 
 fn page() -> PageRequest {
-    PageRequest {
-        limit: Some(LOOKED_AT),
-        cursor: None,
+    PageRequest::first(Some(LOOKED_AT))
+}
+
+/// An id that is written in full, or the only one in the list of `query` that starts so. The command `list` shows it.
+async fn by_prefix<T, I, R>(
+    client: &dyn ConsoleClient,
+    (what, list): (&str, &str),
+    text: &str,
+    query: R,
+    id: fn(&T) -> I,
+) -> Result<I, Failure>
+where
+    I: FromStr + Display + Copy,
+    R: Request<Wire = Query, Answer = Answer, Reply = Page<T>>,
+{
+    if let Ok(id) = text.parse() {
+        return Ok(id);
     }
+    let found = client.call(query).await?;
+    let ids = found.items.iter().map(id);
+    let matching = ids.filter(|id| starts(id, text)).collect();
+    one((what, list), text, matching, |id| *id)
 }
 
 /// An approval by id, unique prefix of it, or short code.
@@ -73,9 +91,8 @@ pub async fn approval(client: &dyn ConsoleClient, text: &str) -> Result<Approval
             approval.short_code.eq_ignore_ascii_case(text) || starts(approval.id, text)
         })
         .collect();
-    let found = one("approval", text, matching, |approval: &Approval| {
-        approval.id
-    })?;
+    let kind = ("approval", "approvals list");
+    let found = one(kind, text, matching, |approval: &Approval| approval.id)?;
     if !found.shortened {
         return Ok(found);
     }
@@ -88,86 +105,42 @@ pub async fn continuation(
     client: &dyn ConsoleClient,
     text: &str,
 ) -> Result<ContinuationId, Failure> {
-    if let Ok(id) = ContinuationId::from_str(text) {
-        return Ok(id);
-    }
     let query = ListContinuations {
         state: None,
         session_id: None,
         page: page(),
     };
-    let found = client.call(query).await?;
-    let matching: Vec<ContinuationId> = found
-        .items
-        .into_iter()
-        .map(|continuation| continuation.id)
-        .filter(|id| starts(id, text))
-        .collect();
-    one("continuation", text, matching, |id| *id)
+    let kind = ("continuation", "continuations list");
+    by_prefix(client, kind, text, query, |turn| turn.id).await
 }
 
 /// A session's id by unique prefix.
 pub async fn session(client: &dyn ConsoleClient, text: &str) -> Result<SessionId, Failure> {
-    if let Ok(id) = SessionId::from_str(text) {
-        return Ok(id);
-    }
     let query = ListSessions {
         state: None,
         channel: None,
         prefix: None,
         page: page(),
     };
-    let found = client.call(query).await?;
-    let matching: Vec<SessionId> = found
-        .items
-        .into_iter()
-        .map(|session| session.id)
-        .filter(|id| starts(id, text))
-        .collect();
-    one("session", text, matching, |id| *id)
+    let kind = ("session", "sessions list");
+    by_prefix(client, kind, text, query, |session| session.id).await
 }
 
 /// A delivery's id by unique prefix.
 pub async fn delivery(client: &dyn ConsoleClient, text: &str) -> Result<OutboxId, Failure> {
-    if let Ok(id) = OutboxId::from_str(text) {
-        return Ok(id);
-    }
     let query = ListDeliveries {
         state: None,
         page: page(),
     };
-    let found = client.call(query).await?;
-    let matching: Vec<OutboxId> = found
-        .items
-        .into_iter()
-        .map(|item| item.id)
-        .filter(|id| starts(id, text))
-        .collect();
-    if matching.is_empty() {
-        return Err(Failure::Usage(format!(
-            "no delivery starts with `{}`; `leverframe outbox list` shows them",
-            limit_line(text, 64)
-        )));
-    }
-    one("delivery", text, matching, |id| *id)
+    let kind = ("delivery", "outbox list");
+    by_prefix(client, kind, text, query, |item| item.id).await
 }
 
 /// A run of hygiene by unique prefix.
 pub async fn hygiene_run(client: &dyn ConsoleClient, text: &str) -> Result<HygieneRunId, Failure> {
-    if let Ok(id) = HygieneRunId::from_str(text) {
-        return Ok(id);
-    }
     let query = ListHygieneRuns { page: page() };
-    let found = client.call(query).await?;
-    let ids = found.items.into_iter().map(|run| run.id);
-    let matching: Vec<HygieneRunId> = ids.filter(|id| starts(id, text)).collect();
-    if matching.is_empty() {
-        return Err(Failure::Usage(format!(
-            "no run starts with `{}`; `leverframe memory hygiene --runs` shows them",
-            limit_line(text, 64)
-        )));
-    }
-    one("run", text, matching, |id| *id)
+    let kind = ("run", "memory hygiene --runs");
+    by_prefix(client, kind, text, query, |run| run.id).await
 }
 
 /// A memory's id by unique prefix.
@@ -188,13 +161,7 @@ pub async fn memory(client: &dyn ConsoleClient, text: &str) -> Result<MemoryId, 
         let ids = found.items.into_iter().map(|memory| memory.id);
         matching.extend(ids.filter(|id| starts(id, text)));
     }
-    if matching.is_empty() {
-        return Err(Failure::Usage(format!(
-            "no memory starts with `{}`; `leverframe memory list` shows them",
-            limit_line(text, 64)
-        )));
-    }
-    one("memory", text, matching, |id| *id)
+    one(("memory", "memory list"), text, matching, |id| *id)
 }
 
 /// A rule by a beginning of its id.
@@ -203,11 +170,11 @@ pub fn rule(text: &str, rules: Vec<Rule>) -> Result<Rule, Failure> {
         .into_iter()
         .filter(|rule| starts(rule.id, text))
         .collect();
-    one("rule", text, matching, |rule| rule.id)
+    one(("rule", "rules list"), text, matching, |rule| rule.id)
 }
 
 /// Whether an id starts with what was typed, with or without its kind's prefix.
-fn starts(id: impl Display, text: &str) -> bool {
+pub fn starts(id: impl Display, text: &str) -> bool {
     let id = id.to_string().to_ascii_lowercase();
     let text = text.to_ascii_lowercase();
     let bare = id.split_once('_').map_or("", |(_, bare)| bare);
@@ -216,7 +183,7 @@ fn starts(id: impl Display, text: &str) -> bool {
 }
 
 fn one<T, I: Display>(
-    what: &str,
+    (what, list): (&str, &str),
     text: &str,
     mut matching: Vec<T>,
     id: impl Fn(&T) -> I,
@@ -228,14 +195,12 @@ fn one<T, I: Display>(
             .take(5)
             .map(|item| id(item).to_string())
             .collect();
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "`{shown}` fits more than one {what}: {}",
             ids.join(", ")
-        )));
+        ));
     }
-    matching.pop().ok_or_else(|| {
-        Failure::Usage(format!(
-            "no {what} starts with `{shown}`; `leverframe {what}s list` shows them"
-        ))
-    })
+    matching
+        .pop()
+        .ok_or_else(|| usage!("no {what} starts with `{shown}`; `leverframe {list}` shows them"))
 }

@@ -8,7 +8,7 @@ use crate::cli::exit::Failure;
 use crate::cli::gate_call::CallArguments;
 use crate::cli::gate_install::{self, InstallArguments, UninstallArguments};
 use crate::cli::gate_test::TestArguments;
-use crate::cli::terminal::{Format, Terminal};
+use crate::cli::terminal::Terminal;
 use crate::config::environment::Environment;
 use crate::protocol::enums::ExternalAgent;
 
@@ -50,7 +50,6 @@ impl GateCommands {
 /// Carries out the command. `data_dir` is the one that somebody named, if any.
 pub fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     environment: &Environment,
     data_dir: Option<PathBuf>,
     command: GateCommands,
@@ -61,12 +60,12 @@ pub fn run(
         }
         GateCommands::Uninstall(given) => gate_install::uninstall(terminal, environment, &given),
         GateCommands::Status { project } => {
-            gate_install::status(terminal, format, environment, project.as_deref())
+            gate_install::status(terminal, environment, project.as_deref())
         }
         // These never come here: a question reads standard input before anything else is set up, a test takes its time.
         GateCommands::Claude(_)
         | GateCommands::Codex(_)
         | GateCommands::Gemini(_)
-        | GateCommands::Test(_) => Err(Failure::Usage("run the hook command alone".to_owned())),
+        | GateCommands::Test(_) => Err(Failure::usage("run the hook command alone")),
     }
 }

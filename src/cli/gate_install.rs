@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use similar::TextDiff;
 
-use crate::cli::config_file::swap;
+use crate::cli::config_file::{confirm, show_change, swap};
 use crate::cli::connect::socket;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::gate_places::{notes, settings_file};
 use crate::cli::gate_settings as settings;
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::cli::terminal::{Format, Terminal, cell};
 use crate::config::agent_hooks::{Hook, QUESTION, hook_events, hooks};
 use crate::config::environment::Environment;
 use crate::config::paths::locate;
@@ -57,9 +56,8 @@ pub fn install(
 ) -> Result<(), Failure> {
     let agent = given.agent;
     let file = settings_file(agent, given.project.as_deref(), environment)?;
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::Usage(format!("where this program lies is not known: {error}"))
-    })?;
+    let program = std::env::current_exe()
+        .map_err(|error| usage!("where this program lies is not known: {error}"))?;
     let hooks = hooks(agent, &program, data_dir.as_deref(), environment, QUESTION)
         .map_err(Failure::Usage)?;
     if given.print {
@@ -77,10 +75,10 @@ pub fn install(
     let changed = write(terminal, &file, old.as_deref(), Some(&new), given.yes)?;
     let found = settings::installed(&read(&file)?.unwrap_or_default(), agent);
     if found.map_err(|problem| named(&file, problem))? != hooks {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{} does not hold the hooks after they were written: something else writes it; run this again",
             file.display()
-        )));
+        ));
     }
     let count = hooks.len();
     let shown = cell(&file.display().to_string());
@@ -130,7 +128,6 @@ pub fn uninstall(
 /// Where hooks are, and what switches them off.
 pub fn status(
     terminal: &mut Terminal<'_>,
-    format: Format,
     environment: &Environment,
     project: Option<&Path>,
 ) -> Result<(), Failure> {
@@ -147,7 +144,7 @@ pub fn status(
             } else {
                 notes(*agent, place, environment)
             };
-            match format {
+            match terminal.format {
                 Format::Json => terminal.json(&json!({
                     "agent": agent.as_str(),
                     "file": file.display().to_string(),
@@ -229,8 +226,7 @@ pub fn write_hooks(
     let file = settings_file(agent, None, environment)?;
     let text = settings::install(read(&file)?.as_deref(), agent, &hooks)
         .map_err(|problem| named(&file, problem))?;
-    std::fs::write(&file, text)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
+    std::fs::write(&file, text).map_err(|error| Failure::at(&file, error))
 }
 
 /// Whether hooks of ours are in the person's own settings of a program.
@@ -254,16 +250,13 @@ fn read(file: &Path) -> Result<Option<String>, Failure> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::Usage(format!("{}: {error}", file.display()))),
+        Err(error) => Err(usage!("{}: {error}", file.display())),
     }
 }
 
 fn named(file: &Path, problem: settings::SettingsError) -> Failure {
     let settings::SettingsError { line, problem } = problem;
-    Failure::Usage(format!(
-        "{}:{line}: {problem}; nothing is written",
-        file.display()
-    ))
+    usage!("{}:{line}: {problem}; nothing is written", file.display())
 }
 
 /// Shows the difference, asks, and writes. Says whether there was one.
@@ -279,51 +272,31 @@ fn write(
         return Ok(false);
     }
     let name = file.display().to_string();
-    let diff = TextDiff::from_lines(before, after);
-    let shown = diff
-        .unified_diff()
-        .context_radius(2)
-        .header(&name, &name)
-        .to_string();
-    for line in shown.lines() {
-        terminal.note(&cell(line))?;
-    }
-    if !yes {
-        if terminal.attended == Attendance::Script {
-            return Err(Failure::Usage(
-                "no terminal to ask on: check the difference, then run this again with --yes"
-                    .to_owned(),
-            ));
-        }
-        let answer = terminal.ask("Write this? [y/N]")?;
-        if !matches!(answer.to_lowercase().as_str(), "y" | "yes") {
-            return Err(Failure::Usage("nothing is written".to_owned()));
-        }
-    }
+    show_change(terminal, file, before, after)?;
+    confirm(terminal, "Write this? [y/N]", yes, "nothing is written")?;
     let unchanged = |file: &Path| {
         if read(file)?.as_deref() == old {
             return Ok(());
         }
         let file = file.display();
-        Err(Failure::Usage(format!(
+        Err(usage!(
             "{file} changed meanwhile; nothing is written: run this again"
-        )))
+        ))
     };
     match new {
         Some(new) => swap(file, new, |_, file| unchanged(file))?,
         None => {
             unchanged(file)?;
             let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-            std::fs::remove_file(&file)
-                .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+            std::fs::remove_file(&file).map_err(|error| Failure::at(&file, error))?;
         }
     }
     if read(file)?.as_deref() == new {
         return Ok(true);
     }
-    Err(Failure::Usage(format!(
+    Err(usage!(
         "{name} does not hold what was written: something else writes it"
-    )))
+    ))
 }
 
 /// What a person has to do, or to know, before calls are judged.

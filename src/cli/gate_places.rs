@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::gate_settings as settings;
 use crate::config::environment::Environment;
 use crate::protocol::enums::ExternalAgent;
@@ -16,14 +16,11 @@ pub fn settings_file(
 ) -> Result<PathBuf, Failure> {
     if let Some(project) = project {
         if !project.is_dir() {
-            return Err(Failure::Usage(format!(
-                "--project {}: no such directory",
-                project.display()
-            )));
+            return Err(usage!("--project {}: no such directory", project.display()));
         }
         let project = project
             .canonicalize()
-            .map_err(|error| Failure::Usage(format!("--project {}: {error}", project.display())))?;
+            .map_err(|error| usage!("--project {}: {error}", project.display()))?;
         return Ok(project.join(match agent {
             ExternalAgent::Claude => ".claude/settings.local.json",
             ExternalAgent::Codex => ".codex/hooks.json",
@@ -37,9 +34,9 @@ pub fn settings_file(
     };
     let own = environment.path(variable);
     let folder = own.or_else(|| environment.home().map(|home| home.join(folder)));
-    folder.map(|folder| folder.join(file)).ok_or_else(|| {
-        Failure::Usage("HOME is not set: the settings are not found; use --project".to_owned())
-    })
+    folder
+        .map(|folder| folder.join(file))
+        .ok_or_else(|| Failure::usage("HOME is not set: the settings are not found; use --project"))
 }
 
 /// Settings that keep the hooks from running, each with its place.

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
 use crate::cli::gate_install;
 use crate::cli::temporary_directory::TemporaryDirectory;
@@ -135,7 +135,6 @@ const REFUSE: &str = "cat >/dev/null; echo refused >&2; exit 2";
 /// Tests a gate, prints each case as it ends, and keeps the result in `data_dir`. Fails where a case failed.
 pub async fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     environment: &Environment,
     data_dir: &Path,
     arguments: TestArguments,
@@ -156,11 +155,11 @@ pub async fn run(
     let mut cases = Vec::new();
     for case in CASES {
         let outcome = tester.try_case(case).await?;
-        print(terminal, format, &outcome)?;
+        print(terminal, &outcome)?;
         cases.push(outcome);
     }
     let effective = tester.effective().await?;
-    if format == Format::Human {
+    if terminal.format == Format::Human {
         terminal.line(&format!("Effective: {}", cell(&effective)))?;
     }
     let test = GateTest {
@@ -173,7 +172,7 @@ pub async fn run(
     };
     gate_tests::keep(data_dir, test.clone())?;
     let failed: Vec<&str> = test.failed().collect();
-    if format == Format::Json {
+    if terminal.format == Format::Json {
         terminal.json(&test)?;
     }
     if failed.is_empty() {
@@ -228,7 +227,7 @@ fn program(
     if let Some(path) = named {
         let path = path
             .canonicalize()
-            .map_err(|error| Failure::Usage(format!("--command {}: {error}", path.display())))?;
+            .map_err(|error| usage!("--command {}: {error}", path.display()))?;
         let search = search.to_owned();
         return Ok(AgentProgram {
             agent,
@@ -237,15 +236,15 @@ fn program(
         });
     }
     AgentProgram::find(agent, search).ok_or_else(|| {
-        Failure::Usage(format!(
+        usage!(
             "`{agent}` is not on the PATH: install {}, or name it with --command PATH",
             agent.product()
-        ))
+        )
     })
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, case: &GateTestCase) -> Result<(), Failure> {
-    if format == Format::Human {
+fn print(terminal: &mut Terminal<'_>, case: &GateTestCase) -> Result<(), Failure> {
+    if terminal.format == Format::Human {
         let result = if case.passed { "pass" } else { "FAIL" };
         terminal.line(&format!("{result}  {:14} {}", case.case, case.expected))?;
         if let Some(got) = &case.got {

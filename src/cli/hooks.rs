@@ -6,11 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::arguments::HookCommands;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::client::listing::TableRow;
 use crate::protocol::hook::{Hook, HookTrial, HookVerdict};
 use crate::protocol::request::{ListHooks, ResetHook, TryHook};
@@ -20,25 +19,22 @@ use crate::text::untrusted::limit_line;
 const MAX_INPUT: u64 = 1024 * 1024;
 
 /// Carries out one of the commands.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: HookCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: HookCommands) -> Result<(), Failure> {
     match command {
         HookCommands::List => {
-            let page = client.call(ListHooks {}).await?;
-            table::list(terminal, format, &page.items)
+            let page = cli.client.call(ListHooks {}).await?;
+            table::list(&mut cli.terminal, &page.items)
         }
         HookCommands::Try { name, point, input } => {
-            let input = input.map(|file| document(&file, terminal)).transpose()?;
-            let trial = submit(client, TryHook { name, point, input }).await?;
-            tried(terminal, format, &trial)
+            let input = input
+                .map(|file| document(&file, &mut cli.terminal))
+                .transpose()?;
+            let trial = submit(cli.client, TryHook { name, point, input }).await?;
+            tried(&mut cli.terminal, &trial)
         }
         HookCommands::Reset { name } => {
-            let hooks = submit(client, ResetHook { name }).await?;
-            table::list(terminal, format, &hooks.items)
+            let hooks = submit(cli.client, ResetHook { name }).await?;
+            table::list(&mut cli.terminal, &hooks.items)
         }
     }
 }
@@ -53,11 +49,9 @@ fn document(file: &Path, terminal: &mut Terminal<'_>) -> Result<Value, Failure> 
     } else {
         std::fs::File::open(file).and_then(|file| file.take(MAX_INPUT).read_to_string(&mut text))
     };
-    read.map_err(|error| Failure::Usage(format!("{shown} cannot be read: {error}")))?;
+    read.map_err(|error| usage!("{shown} cannot be read: {error}"))?;
     serde_json::from_str(&text).map_err(|error| {
-        Failure::Usage(format!(
-            "{shown} is not a JSON document: {error}; without --input an example is used"
-        ))
+        usage!("{shown} is not a JSON document: {error}; without --input an example is used")
     })
 }
 
@@ -120,23 +114,20 @@ fn standing(hook: &Hook) -> String {
     words.join("; ")
 }
 
-fn tried(terminal: &mut Terminal<'_>, format: Format, trial: &HookTrial) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(trial)?,
-        Format::Human => {
-            let said = match &trial.verdict {
-                HookVerdict::Pass => "pass".to_owned(),
-                HookVerdict::Change { field, value } => {
-                    format!("change {} to {}", cell(field), cell(&value.to_string()))
-                }
-                HookVerdict::Cancel { reason } => format!("cancel: {}", cell(reason)),
-                HookVerdict::Failed { error } => format!("failed: {}", cell(error)),
-            };
-            terminal.line(&format!("{said}  ({} µs)", trial.duration_us))?;
-        }
-    }
+fn tried(terminal: &mut Terminal<'_>, trial: &HookTrial) -> Result<(), Failure> {
+    terminal.show(trial, |terminal, _| {
+        let said = match &trial.verdict {
+            HookVerdict::Pass => "pass".to_owned(),
+            HookVerdict::Change { field, value } => {
+                format!("change {} to {}", cell(field), cell(&value.to_string()))
+            }
+            HookVerdict::Cancel { reason } => format!("cancel: {}", cell(reason)),
+            HookVerdict::Failed { error } => format!("failed: {}", cell(error)),
+        };
+        terminal.line(&format!("{said}  ({} µs)", trial.duration_us))
+    })?;
     match &trial.verdict {
-        HookVerdict::Failed { .. } => Err(Failure::Ended("the hook failed".to_owned())),
+        HookVerdict::Failed { .. } => Err(Failure::ended("the hook failed")),
         HookVerdict::Pass | HookVerdict::Change { .. } | HookVerdict::Cancel { .. } => Ok(()),
     }
 }

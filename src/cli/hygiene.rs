@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
+use crate::cli::list;
 use crate::cli::memory_arguments::HygieneArguments;
 use crate::cli::table;
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Cli, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::client::listing::TableRow;
+use crate::client::listing::{TableRow, known};
 use crate::protocol::enums::HygieneState;
 use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::request::{
@@ -29,12 +30,7 @@ const CHART: usize = 60;
 const TOLD_EVERY: Duration = Duration::from_secs(2);
 
 /// Carries out what the arguments say.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    given: HygieneArguments,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, given: HygieneArguments) -> Result<(), Failure> {
     let HygieneArguments {
         preview,
         run,
@@ -44,51 +40,34 @@ pub async fn run(
         limit,
     } = given;
     if let Some(text) = undo {
-        let id = find::hygiene_run(client, &text).await?;
-        let undo = submit(client, UndoHygiene { id });
-        let run = waited(client, terminal, RunPhase::Undo, undo).await?;
-        return match format {
-            Format::Json => terminal.json(&run),
-            Format::Human => {
-                terminal.line(&format!("{}  {} memories came back", run.id, run.restored))?;
-                terminal.note(
-                    "the next run archives them again unless they are used, pinned or kept longer until then",
-                )
-            }
-        };
+        let id = find::hygiene_run(cli.client, &text).await?;
+        let undo = submit(cli.client, UndoHygiene { id });
+        let run = waited(cli, RunPhase::Undo, undo).await?;
+        return cli.terminal.show(&run, |terminal, run| {
+            terminal.line(&format!("{}  {} memories came back", run.id, run.restored))?;
+            terminal.note(
+                "the next run archives them again unless they are used, pinned or kept longer until then",
+            )
+        });
     }
     if run {
-        let run = submit(client, RunHygiene { yes });
-        let run = waited(client, terminal, RunPhase::Run, run).await?;
-        return match format {
-            Format::Json => terminal.json(&run),
-            Format::Human => {
-                groups(terminal, &run.report)?;
-                ran(terminal, &run)
-            }
-        };
+        let run = submit(cli.client, RunHygiene { yes });
+        let run = waited(cli, RunPhase::Run, run).await?;
+        return cli.terminal.show(&run, |terminal, run| {
+            groups(terminal, &run.report)?;
+            ran(terminal, run)
+        });
     }
     if preview {
-        let asked = async { Ok(client.call(PreviewHygiene {}).await?) };
-        let report = waited(client, terminal, RunPhase::Answer, asked).await?;
-        return match format {
-            Format::Json => terminal.json(&report),
-            Format::Human => print_preview(terminal, &report),
-        };
+        let asked = async { Ok(cli.client.call(PreviewHygiene {}).await?) };
+        let report = waited(cli, RunPhase::Answer, asked).await?;
+        return cli.terminal.show(&report, print_preview);
     }
     if runs {
-        let page = PageRequest {
-            limit,
-            cursor: None,
-        };
-        let runs = client.call(ListHygieneRuns { page }).await?;
-        return table::page(terminal, format, &runs);
+        let page = PageRequest::first(limit);
+        return list::run(cli, ListHygieneRuns { page }, false).await;
     }
-    let status = client.call(GetHygiene {}).await?;
-    match format {
-        Format::Json => terminal.json(&status),
-        Format::Human => print_status(terminal, &status),
-    }
+    cli.query(GetHygiene {}, print_status).await
 }
 
 /// What a person waits for.
@@ -101,8 +80,7 @@ enum RunPhase {
 
 /// Waits for it, and tells a person now and then how far it is.
 async fn waited<T>(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
+    cli: &mut Cli<'_>,
     what: RunPhase,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -112,14 +90,14 @@ async fn waited<T>(
             done = &mut work => return done,
             () = tokio::time::sleep(TOLD_EVERY) => {}
         }
-        if terminal.attended != Attendance::Person {
+        if cli.terminal.attended != Attendance::Person {
             continue;
         }
         let seconds = began.elapsed().as_secs();
         let so_far = match what {
             RunPhase::Answer => "looking through everything that is remembered".to_owned(),
             RunPhase::Undo => "bringing memories back; it goes on if you leave".to_owned(),
-            RunPhase::Run => match newest(client).await? {
+            RunPhase::Run => match newest(cli.client).await? {
                 Some(run) => format!(
                     "{} memories archived, {} removed so far; it goes on if you leave",
                     run.report.archived, run.report.removed
@@ -127,16 +105,13 @@ async fn waited<T>(
                 None => "looking through everything that is remembered".to_owned(),
             },
         };
-        terminal.note(&format!("{seconds} s: {so_far}"))?;
+        cli.terminal.note(&format!("{seconds} s: {so_far}"))?;
     }
 }
 
 /// The run that is under way, if there is one.
 async fn newest(client: &dyn ConsoleClient) -> Result<Option<HygieneRun>, Failure> {
-    let page = PageRequest {
-        limit: Some(1),
-        cursor: None,
-    };
+    let page = PageRequest::first(Some(1));
     let query = ListHygieneRuns { page };
     let page = client.call(query).await?;
     let running = |run: &HygieneRun| run.state == HygieneState::Running;
@@ -144,24 +119,17 @@ async fn newest(client: &dyn ConsoleClient) -> Result<Option<HygieneRun>, Failur
 }
 
 fn groups(terminal: &mut Terminal<'_>, report: &HygieneReport) -> Result<(), Failure> {
-    let rows: Vec<Vec<String>> = report
-        .groups
-        .iter()
-        .map(|group| {
-            vec![
-                group
-                    .scope
-                    .map_or_else(|| "-".to_owned(), |scope| scope.to_string()),
-                cell(group.channel.as_deref().unwrap_or("-")),
-                cell(&group.what),
-                group.reason.to_string(),
-                group.count.to_string(),
-                group.bytes.to_string(),
-            ]
-        })
-        .collect();
     let heads = ["SCOPE", "CHANNEL", "WHAT", "WHY", "COUNT", "BYTES"];
-    table::print(terminal, &heads, &rows, "nothing goes")
+    table::rows(terminal, &heads, "nothing goes", &report.groups, |group| {
+        vec![
+            known(group.scope),
+            cell(group.channel.as_deref().unwrap_or("-")),
+            cell(&group.what),
+            group.reason.to_string(),
+            group.count.to_string(),
+            group.bytes.to_string(),
+        ]
+    })
 }
 
 fn excess(terminal: &mut Terminal<'_>, scopes: &[HygieneExcess]) -> Result<(), Failure> {
@@ -224,8 +192,7 @@ impl TableRow for HygieneRun {
             self.report.removed.to_string(),
             self.restored.to_string(),
             self.freed_bytes.to_string(),
-            self.duration_ms
-                .map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
+            known(self.duration_ms),
             cell(self.report.note.as_deref().unwrap_or_default()),
         ]
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::cli::arguments::InitArguments;
 use crate::cli::channel_questions::{self, ChannelDraft};
 use crate::cli::config_file;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::init_channels::{self, Outcome, any_model, given_channel, given_owner};
 use crate::cli::init_offer::{self, GivenModel};
 use crate::cli::init_questions::{self as questions, Reply};
@@ -51,10 +51,10 @@ pub async fn run(
     environment: &Environment,
 ) -> Result<AfterInit, Failure> {
     if file.exists() && !arguments.force {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{} exists already: edit it, or replace it with --force",
             file.display()
-        )));
+        ));
     }
     let model = model.map(str::to_owned);
     if terminal.attended == Attendance::Person && !arguments.yes {
@@ -76,9 +76,7 @@ fn write_choices(
     if let Some(directory) = file.parent() {
         let mut builder = std::fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(directory);
-        made.map_err(|error| {
-            Failure::Usage(format!("{} cannot be made: {error}", directory.display()))
-        })?;
+        made.map_err(|error| usage!("{} cannot be made: {error}", directory.display()))?;
     }
     // It loads, or nothing is written. The model may get its key later.
     config_file::replace(file, "", &render_template(choices), &any_model())?;
@@ -190,7 +188,7 @@ fn ask_to_write(
             "<" => return Ok(None),
             "" | "y" | "yes" if complete => break AfterInit::Start,
             "" | "y" | "yes" | "n" | "no" => break AfterInit::End,
-            "q" => return Err(Failure::Usage("nothing is written".to_owned())),
+            "q" => return Err(Failure::usage("nothing is written")),
             _ => terminal.note("answer y, n, q, or `<` to go back")?,
         }
     };
@@ -304,9 +302,9 @@ fn model_choice(arguments: &InitArguments, model: Option<String>) -> Result<Mode
                 told: ToldChoice::default(),
             })
         }
-        (Some(_), None, None) | (_, Some(_), None) => Err(Failure::Usage(
-            "name the model too: --model MODEL".to_owned(),
-        )),
+        (Some(_), None, None) | (_, Some(_), None) => {
+            Err(Failure::usage("name the model too: --model MODEL"))
+        }
     }
 }
 
@@ -318,11 +316,11 @@ fn predeclared(model: String) -> Result<ModelChoice, Failure> {
     {
         return Ok(ModelChoice::Named { model });
     }
-    Err(Failure::Usage(format!(
+    Err(usage!(
         "`{}`: openai/…, anthropic/…, gemini/… and ollama/… are known; for another server give --base-url, for example \
          --provider local --base-url http://127.0.0.1:8080/v1 --model MODEL",
         cell(&model)
-    )))
+    ))
 }
 
 /// Says what is missing or cannot be reached, and whether every secret is there. None of it stops the file from being
@@ -372,9 +370,7 @@ fn check(
 fn reach(terminal: &mut Terminal<'_>, base_url: &str) -> Result<(), Failure> {
     let shown = cell(base_url);
     let Some((host, port)) = host_and_port(base_url) else {
-        return Err(Failure::Usage(format!(
-            "--base-url `{shown}` is not an http(s) URL"
-        )));
+        return Err(usage!("--base-url `{shown}` is not an http(s) URL"));
     };
     let reached = (host.as_str(), port)
         .to_socket_addrs()

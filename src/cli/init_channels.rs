@@ -8,9 +8,9 @@ use crate::cli::arguments::InitArguments;
 use crate::cli::channel_add::is_set_up;
 use crate::cli::channel_arguments::AddChannelArguments;
 use crate::cli::channel_questions::{self, ChannelDraft};
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::init_questions::{self as questions, Reply};
-use crate::cli::terminal::{Format, Terminal};
+use crate::cli::terminal::Terminal;
 use crate::config::environment::Environment;
 use crate::config::file::ChannelPlatform;
 use crate::config::flags::Flags;
@@ -49,7 +49,7 @@ pub fn given_channel(given: &InitArguments) -> Result<Option<ChannelDraft>, Fail
 pub fn given_owner(given: &InitArguments) -> Result<Option<String>, Failure> {
     let owner = given.owner_id.as_deref().map(questions::telegram_id);
     let owner = owner.transpose();
-    let owner = owner.map_err(|wrong| Failure::Usage(format!("--owner-id {wrong}")))?;
+    let owner = owner.map_err(|wrong| usage!("--owner-id {wrong}"))?;
     Ok(owner.flatten())
 }
 
@@ -126,7 +126,7 @@ pub async fn prove(
             continue;
         }
         terminal.note(&format!("{name}: asking the platform"))?;
-        if !is_set_up(terminal, Format::Human, &flags, environment, name).await? {
+        if !is_set_up(terminal, &flags, environment, name).await? {
             terminal.note(&format!(
                 "{name} is not set up yet; fix the failed checks, then `leverframe channels test {name}`"
             ))?;

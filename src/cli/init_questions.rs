@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::terminal::{Terminal, cell};
 use crate::config::environment::Environment;
 
@@ -24,9 +24,7 @@ pub fn ask<T>(
 ) -> Result<Reply<T>, Failure> {
     loop {
         let Some(answer) = terminal.ask_if_open(question)? else {
-            return Err(Failure::Usage(format!(
-                "the input ends before this is answered: {question}"
-            )));
+            return Err(usage!("the input ends before this is answered: {question}"));
         };
         if answer == "<" {
             return Ok(Reply::Back);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cli::exit::Failure;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Terminal, cell};
 use crate::config::settings::ConsoleSettings;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::file::load;
@@ -26,14 +26,9 @@ struct KeyLine {
 }
 
 /// Prints the configured keymap (`--keymap` names another).
-pub fn run(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    settings: &ConsoleSettings,
-) -> Result<(), Failure> {
+pub fn run(terminal: &mut Terminal<'_>, settings: &ConsoleSettings) -> Result<(), Failure> {
     let user_dir = &settings.paths.config_dir;
-    let keymap = load(&settings.keymap, Some(user_dir))
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let keymap = load(&settings.keymap, Some(user_dir)).map_err(Failure::usage)?;
     let mut lines = Vec::new();
     for context in Context::ALL {
         for binding in keymap.contexts.get(context).into_iter().flatten() {
@@ -46,22 +41,13 @@ pub fn run(
             });
         }
     }
-    match format {
-        Format::Json => lines.iter().try_for_each(|line| terminal.json(line)),
-        Format::Human => {
-            let rows: Vec<Vec<String>> = lines
-                .iter()
-                .map(|line| {
-                    vec![
-                        line.context.to_owned(),
-                        cell(&line.keys),
-                        line.action.to_owned(),
-                        line.description.to_owned(),
-                    ]
-                })
-                .collect();
-            let heads = ["SCREEN", "KEYS", "ACTION", "WHAT IT DOES"];
-            table::print(terminal, &heads, &rows, "no key is bound")
-        }
-    }
+    let heads = ["SCREEN", "KEYS", "ACTION", "WHAT IT DOES"];
+    table::rows(terminal, &heads, "no key is bound", &lines, |line| {
+        vec![
+            line.context.to_owned(),
+            cell(&line.keys),
+            line.action.to_owned(),
+            line.description.to_owned(),
+        ]
+    })
 }

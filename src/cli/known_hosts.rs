@@ -11,7 +11,7 @@ use clap::Subcommand;
 use reqwest::Url;
 use serde_json::json;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::config::paths::prepare_data_dir;
 use crate::protocol::certificate::Fingerprint;
@@ -57,11 +57,11 @@ impl KnownHosts {
                 let host = line.split_once(' ');
                 let host = host.and_then(|(host, print)| Some((host, print.trim().parse().ok()?)));
                 let (host, print) = host.ok_or_else(|| {
-                    Failure::Usage(format!(
+                    usage!(
                         "{}, line {number}: expected HOST:PORT and a fingerprint; remove the line, and the next \
-                         contact asks again",
+                        contact asks again",
                         file.display()
-                    ))
+                    )
                 })?;
                 Ok((host.to_owned(), print))
             })
@@ -123,7 +123,6 @@ pub fn place(url: &Url) -> String {
 /// Where the file cannot be used, or does not know the host.
 pub fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     data_dir: &Path,
     command: HostCommands,
 ) -> Result<(), Failure> {
@@ -131,7 +130,7 @@ pub fn run(
     match command {
         HostCommands::List => {
             for (host, print) in &known.hosts {
-                match format {
+                match terminal.format {
                     Format::Json => {
                         let print = print.to_string();
                         terminal.json(&json!({ "host": host, "fingerprint": print }))?;
@@ -139,7 +138,7 @@ pub fn run(
                     Format::Human => terminal.line(&format!("{print}  {}", cell(host)))?,
                 }
             }
-            if known.hosts.is_empty() && format == Format::Human {
+            if known.hosts.is_empty() && terminal.format == Format::Human {
                 terminal.note("no trusted certificates")?;
             }
         }
@@ -147,10 +146,10 @@ pub fn run(
             let before = known.hosts.len();
             known.hosts.retain(|(name, _)| *name != host);
             if known.hosts.len() == before {
-                return Err(Failure::Usage(format!(
+                return Err(usage!(
                     "{} has no {host}; `leverframe hosts list` shows its entries",
                     known.file.display()
-                )));
+                ));
             }
             known.write()?;
             terminal.note(&format!(

@@ -3,9 +3,7 @@
 use clap::Subcommand;
 
 use crate::cli::exit::Failure;
-use crate::cli::find::submit;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::request::{DismissLeftovers, ListLeftovers};
@@ -31,33 +29,18 @@ pub enum LeftoverCommands {
 const WIDTH: usize = 120;
 
 /// Lists it, the newest first.
-pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    all: bool,
-) -> Result<(), Failure> {
-    let page = client.call(ListLeftovers { all }).await?;
-    match format {
-        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human if page.items.is_empty() => terminal.line("no command left files to review"),
-        Format::Human => page.items.iter().try_for_each(|item| show(terminal, item)),
+pub async fn list(cli: &mut Cli<'_>, all: bool) -> Result<(), Failure> {
+    let page = cli.client.call(ListLeftovers { all }).await?;
+    if cli.terminal.format == Format::Human && page.items.is_empty() {
+        return cli.terminal.line("no command left files to review");
     }
+    let mut items = page.items.iter();
+    items.try_for_each(|item| cli.terminal.show(item, show))
 }
 
 /// Takes what a call left off the Queue.
-pub async fn dismiss(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    tool_call_id: ToolCallId,
-) -> Result<(), Failure> {
-    let command = DismissLeftovers { tool_call_id };
-    let item = submit(client, command).await?;
-    match format {
-        Format::Json => terminal.json(&item),
-        Format::Human => show(terminal, &item),
-    }
+pub async fn dismiss(cli: &mut Cli<'_>, tool_call_id: ToolCallId) -> Result<(), Failure> {
+    cli.submit(DismissLeftovers { tool_call_id }, show).await
 }
 
 fn show(terminal: &mut Terminal<'_>, item: &Leftovers) -> Result<(), Failure> {

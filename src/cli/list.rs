@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::cli::exit::Failure;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal};
-use crate::client::console_client::{ConsoleClient, EventStream};
+use crate::cli::terminal::{Cli, Format};
+use crate::client::console_client::EventStream;
 use crate::client::listing::TableRow;
 use crate::protocol::event::EventFilter;
 use crate::protocol::request::{Answer, Query, Request};
@@ -34,33 +34,24 @@ pub struct ListArguments {
 impl ListArguments {
     /// The first page of that length.
     pub fn page(self) -> PageRequest {
-        PageRequest {
-            limit: self.limit,
-            cursor: None,
-        }
+        PageRequest::first(self.limit)
     }
 }
 
 /// Prints what a query lists; with `watch`, each row again that is new or has changed.
-pub async fn run<T, R>(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    query: R,
-    watch: bool,
-) -> Result<(), Failure>
+pub async fn run<T, R>(cli: &mut Cli<'_>, query: R, watch: bool) -> Result<(), Failure>
 where
     T: TableRow,
     R: Request<Wire = Query, Answer = Answer, Reply = Page<T>> + Clone,
 {
     // From before the first look, so that no change is missed behind it.
     let mut events = if watch {
-        Some(client.events(EventFilter::default()).await?)
+        Some(cli.client.events(EventFilter::default()).await?)
     } else {
         None
     };
-    let page = client.call(query.clone()).await?;
-    table::page(terminal, format, &page)?;
+    let page = cli.client.call(query.clone()).await?;
+    table::page(&mut cli.terminal, &page)?;
     let Some(events) = &mut events else {
         return Ok(());
     };
@@ -68,9 +59,9 @@ where
     let mut has_heads = !page.items.is_empty();
     let mut printed = rows_of(&page.items)?;
     loop {
-        terminal.finish()?;
+        cli.terminal.finish()?;
         changed(events).await?;
-        let page = client.call(query.clone()).await?;
+        let page = cli.client.call(query.clone()).await?;
         let rows = rows_of(&page.items)?;
         for item in &page.items {
             let key = key_of(item);
@@ -78,16 +69,17 @@ where
                 continue;
             }
             if has_heads {
-                table::row(terminal, format, item, &widths)?;
+                table::row(&mut cli.terminal, item, &widths)?;
             } else {
                 has_heads = true;
                 widths = table::widths(&page.items);
-                table::list(terminal, format, std::slice::from_ref(item))?;
+                table::list(&mut cli.terminal, std::slice::from_ref(item))?;
             }
         }
-        if format == Format::Human {
+        if cli.terminal.format == Format::Human {
             for key in printed.keys().filter(|key| !rows.contains_key(*key)) {
-                terminal.line(&format!("{key}  is no longer in this list"))?;
+                cli.terminal
+                    .line(&format!("{key}  is no longer in this list"))?;
             }
         }
         printed = rows;
@@ -108,7 +100,7 @@ fn rows_of<T: TableRow>(items: &[T]) -> Result<BTreeMap<String, Value>, Failure>
 
 /// Waits for an event, and for those that come with it.
 async fn changed(events: &mut EventStream) -> Result<(), Failure> {
-    let ended = || Failure::Ended("the daemon ended the stream of events".to_owned());
+    let ended = || Failure::ended("the daemon ended the stream of events");
     events.next().await.ok_or_else(ended)??;
     let end = tokio::time::Instant::now() + GATHER;
     while let Ok(item) = tokio::time::timeout_at(end, events.next()).await {

@@ -5,8 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::exit::Failure;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::protocol::enums::LogLevel;
 use crate::protocol::log::LogLine;
 use crate::protocol::request::GetLog;
@@ -29,12 +28,7 @@ pub struct LogArguments {
 }
 
 /// Prints the lines.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    arguments: LogArguments,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, arguments: LogArguments) -> Result<(), Failure> {
     let LogArguments {
         level,
         follow,
@@ -43,7 +37,8 @@ pub async fn run(
     let mut after = None;
     loop {
         let limit = limit.filter(|_| after.is_none());
-        let log = client
+        let log = cli
+            .client
             .call(GetLog {
                 level,
                 after,
@@ -51,33 +46,32 @@ pub async fn run(
             })
             .await?;
         if log.lines.is_empty() && !follow {
-            terminal.note(&format!(
+            cli.terminal.note(&format!(
                 "no line; the daemon writes `{}`",
                 cell(&log.filter)
             ))?;
         }
         for line in &log.lines {
-            print(terminal, format, line)?;
+            print(&mut cli.terminal, line)?;
         }
         if !follow {
             return Ok(());
         }
         // Whoever follows reads each line when it comes.
-        terminal.finish()?;
+        cli.terminal.finish()?;
         after = Some(log.last);
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, line: &LogLine) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(line),
-        Format::Human => terminal.line(&format!(
+fn print(terminal: &mut Terminal<'_>, line: &LogLine) -> Result<(), Failure> {
+    terminal.show_line(line, || {
+        format!(
             "{}  {:<5}  {}  {}",
             line.at,
             line.level,
             cell(&line.target),
             cell(&line.text)
-        )),
-    }
+        )
+    })
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::config::environment::Environment;
@@ -66,7 +66,6 @@ struct Done<'a> {
 /// Logs in.
 pub async fn login(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     paths: &Paths,
     arguments: LoginArguments,
@@ -78,7 +77,7 @@ pub async fn login(
         .as_deref()
         .map(read_private_file)
         .transpose()
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+        .map_err(Failure::usage)?;
     let callback = if arguments.no_browser {
         None
     } else {
@@ -94,7 +93,7 @@ pub async fn login(
     let attempt = LoginAttempt::begin(&address, &login, options, Redactor::new())
         .await
         .map_err(failure)?;
-    show(terminal, format, &attempt, arguments.no_browser)?;
+    show(terminal, &attempt, arguments.no_browser)?;
     let answer = match callback {
         Some(callback) => {
             let state = attempt.state().to_owned();
@@ -106,7 +105,7 @@ pub async fn login(
         None => terminal.ask("After the consent, paste the address that the browser ended at:")?,
     };
     attempt.finish(&answer).await.map_err(failure)?;
-    match format {
+    match terminal.format {
         Format::Json => terminal.json(&Done {
             name,
             logged_in: true,
@@ -123,12 +122,11 @@ pub async fn login(
 
 fn show(
     terminal: &mut Terminal<'_>,
-    format: Format,
     attempt: &LoginAttempt,
     elsewhere: bool,
 ) -> Result<(), Failure> {
     let (page, issuer) = (attempt.page(), attempt.issuer());
-    if format == Format::Json {
+    if terminal.format == Format::Json {
         terminal.json(&Waiting { page, issuer })?;
         return Ok(terminal.finish()?);
     }
@@ -145,15 +143,10 @@ fn show(
 }
 
 /// Forgets a login.
-pub fn logout(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    flags: &Flags,
-    name: &str,
-) -> Result<(), Failure> {
+pub fn logout(terminal: &mut Terminal<'_>, flags: &Flags, name: &str) -> Result<(), Failure> {
     let (_, login) = configured(flags, name)?;
     let was_there = TokenFile::new(&login.file).remove().map_err(failure)?;
-    match format {
+    match terminal.format {
         Format::Json => terminal.json(&Done {
             name,
             logged_in: false,
@@ -169,28 +162,27 @@ pub fn logout(
 /// The address and the login of a server of the configuration.
 fn configured(flags: &Flags, name: &str) -> Result<(McpAddress, McpLogin), Failure> {
     let environment = Environment::capture().without_secrets();
-    let settings = layers::load(flags, &environment, tool_names())
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let settings = layers::load(flags, &environment, tool_names()).map_err(Failure::usage)?;
     let Some(server) = settings.mcp.get(name) else {
         let known: Vec<&str> = settings.mcp.keys().map(String::as_str).collect();
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "there is no server `{}` under [mcp]; there are: {}",
             cell(name),
             known.join(", ")
-        )));
+        ));
     };
     match &server.place {
         McpPlace::Address(address) => match &address.login {
             Some(login) => Ok((address.clone(), login.clone())),
-            None => Err(Failure::Usage(format!(
+            None => Err(usage!(
                 "the server `{}` wants no login: set login = true under [mcp.{0}]",
                 cell(name)
-            ))),
+            )),
         },
-        McpPlace::Program(_) => Err(Failure::Usage(format!(
+        McpPlace::Program(_) => Err(usage!(
             "the server `{}` is a program of this machine: there is no login",
             cell(name)
-        ))),
+        )),
     }
 }
 

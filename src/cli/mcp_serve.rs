@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::mcp::server::handler::HostEndpoint;
 use crate::mcp::server::principal::Principal;
 use crate::mcp::server::stdio;
@@ -23,8 +23,7 @@ pub async fn run(data_dir: &Path, client: Option<String>) -> Result<(), Failure>
         name: uid.to_string(),
         person: None,
     };
-    let principal =
-        Principal::new(actor, client).map_err(|why| Failure::Usage(format!("--client: {why}")))?;
+    let principal = Principal::new(actor, client).map_err(|why| usage!("--client: {why}"))?;
     let daemon = connect::daemon(data_dir).await?;
     let server = HostEndpoint::new(Arc::new(daemon), CancellationToken::new());
     stdio::serve(

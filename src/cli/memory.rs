@@ -3,14 +3,14 @@
 use std::io::Read as _;
 
 use crate::cli::compaction;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::{self, submit};
 use crate::cli::hygiene;
+use crate::cli::list;
 use crate::cli::memory_arguments::{MemoryCommands, Which};
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::cli::{memory_erase, memory_lines};
-use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::duration;
@@ -28,41 +28,32 @@ use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Carries out one of the commands.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: MemoryCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: MemoryCommands) -> Result<(), Failure> {
     match command {
         MemoryCommands::Summary { session } => {
-            let session = find::session(client, &session).await?;
-            compaction::summary(client, terminal, format, session).await
+            let session = find::session(cli.client, &session).await?;
+            compaction::summary(cli, session).await
         }
         MemoryCommands::Compact { session } => {
-            let session = find::session(client, &session).await?;
-            compaction::compact(client, terminal, format, session).await
+            let session = find::session(cli.client, &session).await?;
+            compaction::compact(cli, session).await
         }
         MemoryCommands::Compactions { session, limit } => {
             let session_id = match session {
-                Some(session) => Some(find::session(client, &session).await?),
+                Some(session) => Some(find::session(cli.client, &session).await?),
                 None => None,
             };
-            compaction::list(client, terminal, format, session_id, limit).await
+            compaction::list(cli, session_id, limit).await
         }
-        MemoryCommands::Hygiene(given) => hygiene::run(client, terminal, format, given).await,
+        MemoryCommands::Hygiene(given) => hygiene::run(cli, given).await,
         MemoryCommands::List {
             state,
             which,
             limit,
         } => {
-            let page = PageRequest {
-                limit,
-                cursor: None,
-            };
+            let page = PageRequest::first(limit);
             let filter = filter(which, state);
-            let page = client.call(ListMemories { filter, page }).await?;
-            table::page(terminal, format, &page)
+            list::run(cli, ListMemories { filter, page }, false).await
         }
         MemoryCommands::Search {
             text,
@@ -75,13 +66,12 @@ pub async fn run(
                 filter: filter(which, state),
                 limit,
             };
-            let found = client.call(query).await?;
-            hits(terminal, format, &found)
+            let found = cli.client.call(query).await?;
+            hits(&mut cli.terminal, &found)
         }
         MemoryCommands::Show { id } => {
-            let id = find::memory(client, &id).await?;
-            let memory = client.call(GetMemory { id }).await?;
-            show(terminal, format, &memory)
+            let id = find::memory(cli.client, &id).await?;
+            cli.query(GetMemory { id }, show).await
         }
         MemoryCommands::Add {
             text,
@@ -98,12 +88,12 @@ pub async fn run(
             };
             let command = AddMemory {
                 place,
-                text: given(terminal, text.join(" "))?,
+                text: given(&mut cli.terminal, text.join(" "))?,
                 kind,
                 pinned: pin,
                 expires_at: end(expires.as_deref())?,
             };
-            change(client, terminal, format, command).await
+            change(cli, command).await
         }
         MemoryCommands::Edit {
             id,
@@ -111,52 +101,44 @@ pub async fn run(
             kind,
             expires,
         } => {
-            let text = text.map(|text| given(terminal, text)).transpose()?;
+            let text = text
+                .map(|text| given(&mut cli.terminal, text))
+                .transpose()?;
             let command = EditMemory {
-                id: find::memory(client, &id).await?,
+                id: find::memory(cli.client, &id).await?,
                 text,
                 kind,
                 expires_at: end(expires.as_deref())?,
             };
-            change(client, terminal, format, command).await
+            change(cli, command).await
         }
-        MemoryCommands::Pin { id } => pin(client, terminal, format, &id, true).await,
-        MemoryCommands::Unpin { id } => pin(client, terminal, format, &id, false).await,
+        MemoryCommands::Pin { id } => pin(cli, &id, true).await,
+        MemoryCommands::Unpin { id } => pin(cli, &id, false).await,
         MemoryCommands::Accept { id } => {
-            let id = find::memory(client, &id).await?;
-            change(client, terminal, format, AcceptMemory { id }).await
+            let id = find::memory(cli.client, &id).await?;
+            change(cli, AcceptMemory { id }).await
         }
         MemoryCommands::Supersede { id, others } => {
-            let id = find::memory(client, &id).await?;
+            let id = find::memory(cli.client, &id).await?;
             let mut found = Vec::with_capacity(others.len());
             for other in &others {
-                found.push(find::memory(client, other).await?);
+                found.push(find::memory(cli.client, other).await?);
             }
             let others = found;
-            change(client, terminal, format, SupersedeMemories { id, others }).await
+            change(cli, SupersedeMemories { id, others }).await
         }
         MemoryCommands::Delete { id } => {
-            let id = find::memory(client, &id).await?;
-            delete(client, terminal, format, id).await
+            let id = find::memory(cli.client, &id).await?;
+            delete(cli, id).await
         }
-        MemoryCommands::EraseUser { user, yes } => {
-            memory_erase::user(client, terminal, format, user, yes).await
-        }
-        MemoryCommands::Review { limit } => {
-            let found = client.call(ReviewMemories { limit }).await?;
-            review(terminal, format, &found)
-        }
+        MemoryCommands::EraseUser { user, yes } => memory_erase::user(cli, user, yes).await,
+        MemoryCommands::Review { limit } => cli.query(ReviewMemories { limit }, review).await,
         MemoryCommands::Export { file, which } => {
             let filter = filter(which, Some(MemoryState::Active));
-            memory_lines::export(client, terminal, &file, &filter).await
+            memory_lines::export(cli, &file, &filter).await
         }
-        MemoryCommands::Import { file } => {
-            memory_lines::import(client, terminal, format, &file).await
-        }
-        MemoryCommands::Stats => {
-            let found = client.call(GetMemoryStats {}).await?;
-            stats(terminal, format, &found)
-        }
+        MemoryCommands::Import { file } => memory_lines::import(cli, &file).await,
+        MemoryCommands::Stats => cli.query(GetMemoryStats {}, stats).await,
     }
 }
 
@@ -180,7 +162,7 @@ fn given(terminal: &mut Terminal<'_>, text: String) -> Result<String, Failure> {
         terminal.input.take(most).read_to_string(&mut read)?;
     }
     if read.len() > MAX_TEXT {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "the text has {} bytes{}; a remembered one has at most {MAX_TEXT}: shorten it, or keep it in a file",
             read.len(),
             if read.len() == MAX_TEXT * 1024 {
@@ -188,7 +170,7 @@ fn given(terminal: &mut Terminal<'_>, text: String) -> Result<String, Failure> {
             } else {
                 ""
             }
-        )));
+        ));
     }
     Ok(read)
 }
@@ -199,48 +181,31 @@ fn end(text: Option<&str>) -> Result<Option<Timestamp>, Failure> {
         duration::seconds(text).map(|seconds| Clock::System.now().plus_seconds(seconds))
     });
     end.map(Some).ok_or_else(|| {
-        Failure::Usage(format!(
+        usage!(
             "--expires {}: expected a time like 2026-01-31T12:00:00Z, or how long from now: 2h, 3d, 1w",
             limit_line(text, 64)
-        ))
+        )
     })
 }
 
-async fn change<C>(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: C,
-) -> Result<(), Failure>
+async fn change<C>(cli: &mut Cli<'_>, command: C) -> Result<(), Failure>
 where
     C: Request<Wire = Command, Answer = Outcome, Reply = Memory>,
 {
-    let memory = submit(client, command).await?;
-    show(terminal, format, &memory)
+    cli.submit(command, show).await
 }
 
-async fn pin(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-    pinned: bool,
-) -> Result<(), Failure> {
-    let id = find::memory(client, id).await?;
-    change(client, terminal, format, PinMemory { id, pinned }).await
+async fn pin(cli: &mut Cli<'_>, id: &str, pinned: bool) -> Result<(), Failure> {
+    let id = find::memory(cli.client, id).await?;
+    change(cli, PinMemory { id, pinned }).await
 }
 
-async fn delete(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: MemoryId,
-) -> Result<(), Failure> {
-    let id = submit(client, DeleteMemory { id }).await?;
-    match format {
-        Format::Json => terminal.json(&serde_json::json!({ "id": id })),
-        Format::Human => terminal.line(&format!("{id}  deleted for good")),
-    }
+async fn delete(cli: &mut Cli<'_>, id: MemoryId) -> Result<(), Failure> {
+    let id = submit(cli.client, DeleteMemory { id }).await?;
+    cli.terminal
+        .show_line(&serde_json::json!({ "id": id }), || {
+            format!("{id}  deleted for good")
+        })
 }
 
 /// Where one is recalled, in a few words.
@@ -271,24 +236,20 @@ impl TableRow for Memory {
 }
 
 /// What a search found; how, where meaning was looked for.
-fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryMatch) -> Result<(), Failure> {
+fn hits(terminal: &mut Terminal<'_>, found: &MemoryMatch) -> Result<(), Failure> {
     let items = &found.items;
-    if format == Format::Json {
+    if terminal.format == Format::Json {
         items.iter().try_for_each(|hit| terminal.json(hit))?;
     } else if items.iter().all(|hit| hit.found_by == SearchMethod::Words) {
         let memories: Vec<Memory> = items.iter().map(|hit| hit.memory.clone()).collect();
-        table::list(terminal, format, &memories)?;
+        table::list(terminal, &memories)?;
     } else {
         let heads = ["ID", "WHERE", "STATE", "FOUND BY", "TEXT"];
-        let rows: Vec<Vec<String>> = items
-            .iter()
-            .map(|hit| {
-                let mut cells = hit.memory.cells();
-                cells.splice(3..6, [hit.found_by.to_string()]);
-                cells
-            })
-            .collect();
-        table::print(terminal, &heads, &rows, "nothing remembered")?;
+        table::rows(terminal, &heads, "nothing remembered", items, |hit| {
+            let mut cells = hit.memory.cells();
+            cells.splice(3..6, [hit.found_by.to_string()]);
+            cells
+        })?;
     }
     match &found.words_only {
         Some(why) => terminal.note(&format!("searched by words only: {}", cell(why))),
@@ -296,10 +257,7 @@ fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryMatch) -> Res
     }
 }
 
-fn show(terminal: &mut Terminal<'_>, format: Format, memory: &Memory) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(memory);
-    }
+fn show(terminal: &mut Terminal<'_>, memory: &Memory) -> Result<(), Failure> {
     let pin = if memory.pinned { ", pinned" } else { "" };
     terminal.line(&format!(
         "{}  {} {}{pin}, {}",
@@ -342,14 +300,7 @@ fn show(terminal: &mut Terminal<'_>, format: Format, memory: &Memory) -> Result<
     terminal.line(&format!("text      {}", reveal(&memory.text)))
 }
 
-fn review(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    found: &MemoryReview,
-) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(found);
-    }
+fn review(terminal: &mut Terminal<'_>, found: &MemoryReview) -> Result<(), Failure> {
     let groups = |groups: &[Vec<Memory>]| groups.concat();
     let lists = [
         ("proposed: accept or delete each", found.proposed.clone()),
@@ -373,7 +324,7 @@ fn review(
         }
         any = true;
         terminal.line(title)?;
-        table::list(terminal, Format::Human, &memories)?;
+        table::list(terminal, &memories)?;
     }
     if !any {
         terminal.note("nothing to review")?;
@@ -381,14 +332,14 @@ fn review(
     Ok(())
 }
 
-fn stats(terminal: &mut Terminal<'_>, format: Format, stats: &MemoryStats) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(stats);
-    }
-    let rows: Vec<Vec<String>> = stats
-        .groups
-        .iter()
-        .map(|group| {
+fn stats(terminal: &mut Terminal<'_>, stats: &MemoryStats) -> Result<(), Failure> {
+    let heads = ["SCOPE", "CHANNEL", "STATE", "COUNT", "PINNED", "BYTES"];
+    table::rows(
+        terminal,
+        &heads,
+        "nothing remembered",
+        &stats.groups,
+        |group| {
             vec![
                 group.scope.to_string(),
                 group.channel.as_deref().map_or_else(String::new, cell),
@@ -397,10 +348,8 @@ fn stats(terminal: &mut Terminal<'_>, format: Format, stats: &MemoryStats) -> Re
                 group.pinned.to_string(),
                 group.bytes.to_string(),
             ]
-        })
-        .collect();
-    let heads = ["SCOPE", "CHANNEL", "STATE", "COUNT", "PINNED", "BYTES"];
-    table::print(terminal, &heads, &rows, "nothing remembered")?;
+        },
+    )?;
     terminal.line(&format!(
         "summaries {} standing for {} turns; compactions {} done, {} failed",
         stats.summaries, stats.covered, stats.compactions, stats.failed_compactions

@@ -2,51 +2,44 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::terminal::{Format, Terminal, attended, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::protocol::memory::Erasure;
 use crate::protocol::request::{EraseUser, PreviewEraseUser};
 
 /// Erases a user.
-pub async fn user(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    person: String,
-    yes: bool,
-) -> Result<(), Failure> {
+pub async fn user(cli: &mut Cli<'_>, person: String, yes: bool) -> Result<(), Failure> {
     let query = PreviewEraseUser {
         person: person.clone(),
     };
-    let found = client.call(query).await?;
+    let found = cli.client.call(query).await?;
     if !yes {
-        match format {
-            Format::Json => terminal.json(&found)?,
-            Format::Human => list(terminal, "would be deleted for good", &found)?,
+        match cli.terminal.format {
+            Format::Json => cli.terminal.json(&found)?,
+            Format::Human => list(&mut cli.terminal, "would be deleted for good", &found)?,
         }
-        if !attended(terminal, format) {
-            terminal.note("Nothing was deleted: add --yes to delete it.")?;
+        if !cli.terminal.is_attended() {
+            cli.terminal
+                .note("Nothing was deleted: add --yes to delete it.")?;
             return Err(Failure::Waiting);
         }
-        let typed = terminal.ask("You cannot undo this. Type the id to continue:")?;
+        let typed = cli
+            .terminal
+            .ask("You cannot undo this. Type the id to continue:")?;
         if typed != person {
-            terminal.note("Nothing was removed.")?;
+            cli.terminal.note("Nothing was removed.")?;
             return Err(Failure::Waiting);
         }
     }
     let order = EraseUser { person };
-    let gone = submit(client, order).await?;
-    match format {
-        Format::Json => terminal.json(&gone)?,
-        Format::Human => {
-            list(terminal, "removed for good", &gone)?;
-            terminal.line(&format!("{} rows still hold the id", gone.left))?;
-            terminal.note(
-                "The audit keeps who decided what, but no messages. Your backups, and copies made before a migration, \
-                 still hold the data.",
-            )?;
-        }
-    }
+    let gone = submit(cli.client, order).await?;
+    cli.terminal.show(&gone, |terminal, gone| {
+        list(terminal, "removed for good", gone)?;
+        terminal.line(&format!("{} rows still hold the id", gone.left))?;
+        terminal.note(
+            "The audit keeps who decided what, but no messages. Your backups, and copies made before a migration, \
+             still hold the data.",
+        )
+    })?;
     if gone.left > 0 {
         return Err(Failure::Ended(format!(
             "{} rows still hold the id: new ones arrived meanwhile; erase again",

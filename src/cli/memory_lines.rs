@@ -1,13 +1,11 @@
 //! `leverframe memory export|import`. An import changes nothing unless every line of it can be taken.
 
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
-use crate::cli::terminal::{Format, Terminal, json_line, read};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, create, json_line, read};
 use crate::client::memory_lines;
 use crate::protocol::memory::MemoryFilter;
 use crate::protocol::request::{ImportMemories, ListMemories};
@@ -17,23 +15,12 @@ use crate::protocol::snapshot::PageRequest;
 const MOST: u64 = 900_000;
 
 /// Writes everything that is recalled, one object a line.
-pub async fn export(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    file: &Path,
-    filter: &MemoryFilter,
-) -> Result<(), Failure> {
-    let broken = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
-    let mut written = None;
-    if file != Path::new("-") {
-        let new = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(file)
-            .map_err(broken)?;
-        written = Some(std::io::BufWriter::new(new));
-    }
+pub async fn export(cli: &mut Cli<'_>, file: &Path, filter: &MemoryFilter) -> Result<(), Failure> {
+    let broken = |error: std::io::Error| usage!("{}: {error}", file.display());
+    let mut written = match file {
+        file if file == Path::new("-") => None,
+        file => Some(std::io::BufWriter::new(create(file)?)),
+    };
     let (mut cursor, mut count) = (None, 0);
     loop {
         let query = ListMemories {
@@ -43,11 +30,11 @@ pub async fn export(
                 cursor,
             },
         };
-        let page = client.call(query).await?;
+        let page = cli.client.call(query).await?;
         for item in page.items.into_iter().filter_map(memory_lines::item) {
             count += 1;
             match &mut written {
-                None => terminal.json(&item)?,
+                None => cli.terminal.json(&item)?,
                 Some(file) => {
                     let line = json_line(&item)?;
                     writeln!(file, "{line}").map_err(broken)?;
@@ -61,38 +48,30 @@ pub async fn export(
     }
     if let Some(mut written) = written {
         written.flush().map_err(broken)?;
-        terminal.note(&format!("{count} memories written to {}", file.display()))?;
+        cli.terminal
+            .note(&format!("{count} memories written to {}", file.display()))?;
     }
     Ok(())
 }
 
 /// Remembers what an export holds.
-pub async fn import(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    file: &Path,
-) -> Result<(), Failure> {
-    let bytes = read(terminal, file, MOST)?;
+pub async fn import(cli: &mut Cli<'_>, file: &Path) -> Result<(), Failure> {
+    let bytes = read(&mut cli.terminal, file, MOST)?;
     if bytes.len() as u64 > MOST {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{}: an import has at most {MOST} bytes; nothing was imported: split the file at the end of a line",
             file.display()
-        )));
+        ));
     }
     let items = memory_lines::parse(&bytes).map_err(|error| {
-        Failure::Usage(format!(
+        usage!(
             "{}, {error}: expected lines as `leverframe memory export` writes them; nothing was imported",
             file.display()
-        ))
+        )
     })?;
     let order = ImportMemories { items };
-    let done = submit(client, order).await?;
-    match format {
-        Format::Json => terminal.json(&done),
-        Format::Human => terminal.line(&format!(
-            "{} imported, {} already known",
-            done.added, done.known
-        )),
-    }
+    let done = submit(cli.client, order).await?;
+    cli.terminal.show_line(&done, || {
+        format!("{} imported, {} already known", done.added, done.known)
+    })
 }

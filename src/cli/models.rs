@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::cli::arguments::ModelCommands;
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::{self, submit};
 use crate::cli::table;
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Cli, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
@@ -31,7 +31,6 @@ enum Source<'a> {
 /// Carries out the subcommand. `flags.model` names the model where the subcommand does not.
 pub async fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     environment: &Environment,
     data_dir: &std::path::Path,
@@ -43,10 +42,10 @@ pub async fn run(
     };
     let model = flags.model.as_deref();
     match connect::daemon_within(data_dir, limits).await {
-        Ok(client) => through(&client, terminal, format, model, command).await,
+        Ok(client) => through(&mut terminal.with(&client), model, command).await,
         Err(Failure::NothingRunning(_)) => {
             let files = Source::Files(flags, environment);
-            carry_out(&files, terminal, format, model, command).await
+            carry_out(&files, terminal, model, command).await
         }
         Err(other) => Err(other),
     }
@@ -54,29 +53,32 @@ pub async fn run(
 
 /// The same through an engine that is known already.
 pub async fn through(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     model: Option<&str>,
     command: ModelCommands,
 ) -> Result<(), Failure> {
-    carry_out(&Source::Client(client), terminal, format, model, command).await
+    carry_out(
+        &Source::Client(cli.client),
+        &mut cli.terminal,
+        model,
+        command,
+    )
+    .await
 }
 
 async fn carry_out(
     source: &Source<'_>,
     terminal: &mut Terminal<'_>,
-    format: Format,
     model: Option<&str>,
     command: ModelCommands,
 ) -> Result<(), Failure> {
     match command {
-        ModelCommands::List => show(terminal, format, &source.list().await?),
+        ModelCommands::List => show(terminal, &source.list().await?),
         ModelCommands::Test { name, yes } => {
             let model = name.or_else(|| model.map(str::to_owned));
-            test(terminal, format, source, model, yes).await
+            test(terminal, source, model, yes).await
         }
-        ModelCommands::Discover => found(terminal, format, &source.discover().await?),
+        ModelCommands::Discover => terminal.show(&source.discover().await?, found),
     }
 }
 
@@ -109,12 +111,8 @@ impl Source<'_> {
     }
 }
 
-fn show(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    providers: &[ProviderModels],
-) -> Result<(), Failure> {
-    if format == Format::Json {
+fn show(terminal: &mut Terminal<'_>, providers: &[ProviderModels]) -> Result<(), Failure> {
+    if terminal.format == Format::Json {
         return providers.iter().try_for_each(|item| terminal.json(item));
     }
     let rows: Vec<Vec<String>> = providers.iter().map(provider_row).collect();
@@ -142,10 +140,7 @@ fn show(
     table::print(terminal, &heads, &rows, "the configuration names no model")
 }
 
-fn found(terminal: &mut Terminal<'_>, format: Format, found: &Discovery) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(found);
-    }
+fn found(terminal: &mut Terminal<'_>, found: &Discovery) -> Result<(), Failure> {
     for offered in &found.servers {
         let server = &offered.server;
         let known = match &offered.provider {
@@ -252,7 +247,6 @@ fn price_of(price: &ModelPrice) -> String {
 
 async fn test(
     terminal: &mut Terminal<'_>,
-    format: Format,
     source: &Source<'_>,
     model: Option<String>,
     yes: bool,
@@ -273,10 +267,7 @@ async fn test(
         confirm(terminal, provider, &name)?;
     }
     let test = source.test(Some(name)).await?;
-    match format {
-        Format::Json => terminal.json(&test)?,
-        Format::Human => print(terminal, &test)?,
-    }
+    terminal.show(&test, print)?;
     if !test.failed() {
         return Ok(());
     }
@@ -319,15 +310,13 @@ fn confirm(
         cell(&provider.address)
     );
     match terminal.attended {
-        Attendance::Script => Err(Failure::Usage(format!(
-            "{what}: confirm with --yes if there is no terminal"
-        ))),
+        Attendance::Script => Err(usage!("{what}: confirm with --yes if there is no terminal")),
         Attendance::Person => {
             let answer = terminal.ask(&format!("{what}. Go on? [y/N]"))?;
             if matches!(answer.as_str(), "y" | "Y" | "yes") {
                 Ok(())
             } else {
-                Err(Failure::Ended("nothing was sent".to_owned()))
+                Err(Failure::ended("nothing was sent"))
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::plain::face::Face;
 use crate::cli::replay;
 use crate::cli::temporary_directory::TemporaryDirectory;
@@ -36,20 +36,11 @@ use crate::tui::pictures::asking::Question;
 use crate::tui::pictures::graphics::{Graphics, Hints, Protocol};
 use crate::tui::theme::depth::ColorDepth;
 
-/// What a console may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rights {
-    /// Everything.
-    Full,
-    /// `--read-only`: looks, never acts.
-    ReadOnly,
-}
-
 /// How a console opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
     /// What it may do.
-    pub rights: Rights,
+    pub access: Access,
     /// `--plain`: lines instead of a screen.
     pub plain: bool,
 }
@@ -67,8 +58,8 @@ fn resolve(flags: &Flags) -> Result<Start, Failure> {
     let environment = Environment::capture();
     #[cfg(feature = "test-hooks")]
     crate::testing::plug_in(&environment);
-    let settings = layers::load(flags, &environment, start::tool_names())
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let settings =
+        layers::load(flags, &environment, start::tool_names()).map_err(Failure::usage)?;
     Ok(Start {
         settings,
         environment,
@@ -85,8 +76,7 @@ fn resolve_console(flags: &Flags) -> Result<(ConsoleSettings, Environment), Fail
     let environment = Environment::capture();
     #[cfg(feature = "test-hooks")]
     crate::testing::plug_in(&environment);
-    let settings = layers::load_console(flags, &environment)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let settings = layers::load_console(flags, &environment).map_err(Failure::usage)?;
     Ok((settings, environment))
 }
 
@@ -102,27 +92,26 @@ fn open_face(opening: Opening) -> Result<Face, Failure> {
 
 /// The console with the engine inside, or attached when another process holds the data directory.
 pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> {
-    let rights = opening.rights;
+    let access = opening.access;
     let mut face = open_face(opening)?;
     let (console, environment) = resolve_console(&flags)?;
     let socket = socket_path(&console.paths);
     if let Ok(client) = RemoteClient::connect(Target::Unix(socket.clone())).await {
-        return attached(&mut face, client, &console, &environment, rights).await;
+        return attached(&mut face, client, &console, &environment, access).await;
     }
     let Start { settings, .. } = resolve(&flags)?;
-    crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    crate::config::paths::prepare_data_dir(&settings.paths.data_dir).map_err(Failure::usage)?;
     let redactor = start::redactor(&settings);
     logging::start(&settings, Destination::File, redactor.clone())?;
     let mark = settings.paths.data_dir.join(DAEMON_MARK);
     if mark.exists() {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{} was last served by a daemon, which is not running now.\n\
              Start it again (`leverframe --daemon`, or your service manager) and run `leverframe` to attach.\n\
              To run the engine inside the console instead, remove {}",
             settings.paths.data_dir.display(),
             mark.display()
-        )));
+        ));
     }
     let running = match start::start(settings.clone(), redactor, Vec::new()).await {
         Ok(running) => running,
@@ -131,15 +120,15 @@ pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> 
             let client = RemoteClient::connect(Target::Unix(socket))
                 .await
                 .map_err(|problem| {
-                    Failure::Usage(format!(
+                    usage!(
                         "the data directory is in use by {holder}, which does not answer: {problem}"
-                    ))
+                    )
                 })?;
-            return attached(&mut face, client, &console, &environment, rights).await;
+            return attached(&mut face, client, &console, &environment, access).await;
         }
         Err(StartError::Other(error)) => return Err(error.into()),
     };
-    let quit = embedded(&mut face, &running, &console, &environment, rights).await;
+    let quit = embedded(&mut face, &running, &console, &environment, access).await;
     let log = logging::log_file(&settings.paths.data_dir);
     // Listened to only now: the console has its own ears, and what it heard there is not a second signal.
     let mut signals = EndSignals::listen()?;
@@ -166,7 +155,7 @@ pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> 
         QuitKind::Detach => {
             let client = detach::start_daemon(&daemon_arguments(&flags), socket, log).await?;
             say("The engine goes on as a daemon. Attaching; quit to leave it running.");
-            attached(&mut face, client, &console, &environment, rights).await
+            attached(&mut face, client, &console, &environment, access).await
         }
     }
 }
@@ -177,8 +166,7 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
         settings,
         environment,
     } = resolve(&flags)?;
-    crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    crate::config::paths::prepare_data_dir(&settings.paths.data_dir).map_err(Failure::usage)?;
     let redactor = start::redactor(&settings);
     logging::start(&settings, Destination::Daemon, redactor.clone())?;
     let mut signals = EndSignals::listen_as_daemon()?;
@@ -187,10 +175,10 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
     let running = match start::start(settings, redactor, Vec::new()).await {
         Ok(running) => running,
         Err(StartError::Locked(holder)) => {
-            return Err(Failure::Usage(format!(
+            return Err(usage!(
                 "{} is in use by {holder}; run `leverframe` to attach to it",
                 data_dir.display()
-            )));
+            ));
         }
         Err(StartError::Other(error)) => return Err(error.into()),
     };
@@ -252,8 +240,7 @@ pub async fn run_demo(
     flags.demo = true;
     let (console, environment) = resolve_console(&flags)?;
     let Start { mut settings, .. } = resolve(&flags)?;
-    crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    crate::config::paths::prepare_data_dir(&settings.paths.data_dir).map_err(Failure::usage)?;
     demo::add_channels(&mut settings, &root.path, visitors)?;
     let redactor = start::redactor(&settings);
     logging::start(&settings, Destination::File, redactor.clone())?;
@@ -266,7 +253,7 @@ pub async fn run_demo(
     let options = options(
         &console,
         &environment,
-        opening.rights,
+        opening.access,
         Hosting::Embedded {
             live_channels: Vec::new(),
         },
@@ -285,7 +272,7 @@ pub async fn run_attach(
 ) -> Result<(), Failure> {
     let mut face = open_face(opening)?;
     let (settings, environment) = resolve_console(&flags)?;
-    attached(&mut face, client, &settings, &environment, opening.rights).await
+    attached(&mut face, client, &settings, &environment, opening.access).await
 }
 
 /// The console attached to several daemons.
@@ -295,12 +282,12 @@ pub async fn run_attach_on(
     opening: Opening,
 ) -> Result<(), Failure> {
     if open_face(opening)?.is_plain() {
-        return Err(Failure::Usage(
-            "the console without a screen shows one daemon: give `attach` one address".to_owned(),
+        return Err(Failure::usage(
+            "the console without a screen shows one daemon: give `attach` one address",
         ));
     }
     let (settings, environment) = resolve_console(&flags)?;
-    let options = options(&settings, &environment, opening.rights, Hosting::Attached);
+    let options = options(&settings, &environment, opening.access, Hosting::Attached);
     event_loop::run_on(hosts, options).await?;
     Ok(())
 }
@@ -313,9 +300,8 @@ pub async fn run_replay(
     archive: bool,
 ) -> Result<(), Failure> {
     if open_face(opening)?.is_plain() {
-        return Err(Failure::Usage(
-            "a replay needs the full screen: without it, `leverframe sessions export ID` prints what was said"
-                .to_owned(),
+        return Err(Failure::usage(
+            "a replay needs the full screen: without it, `leverframe sessions export ID` prints what was said",
         ));
     }
     let (settings, environment) = resolve_console(&flags)?;
@@ -324,7 +310,7 @@ pub async fn run_replay(
         replay: Some(source),
         // A replay shows no pictures.
         question: None,
-        ..options(&settings, &environment, Rights::ReadOnly, Hosting::Attached)
+        ..options(&settings, &environment, Access::ReadOnly, Hosting::Attached)
     };
     event_loop::run(client, options).await?;
     Ok(())
@@ -335,12 +321,12 @@ async fn attached(
     client: RemoteClient,
     settings: &ConsoleSettings,
     environment: &Environment,
-    rights: Rights,
+    access: Access,
 ) -> Result<(), Failure> {
     let client: Arc<dyn ConsoleClient> = Arc::new(client);
     face.run(
         client,
-        options(settings, environment, rights, Hosting::Attached),
+        options(settings, environment, access, Hosting::Attached),
     )
     .await?;
     Ok(())
@@ -351,14 +337,14 @@ async fn embedded(
     running: &Running,
     settings: &ConsoleSettings,
     environment: &Environment,
-    rights: Rights,
+    access: Access,
 ) -> anyhow::Result<QuitKind> {
     let hosting = Hosting::Embedded {
         live_channels: running.live_channels(),
     };
     face.run(
         running.client(),
-        options(settings, environment, rights, hosting),
+        options(settings, environment, access, hosting),
     )
     .await
 }
@@ -366,7 +352,7 @@ async fn embedded(
 fn options(
     settings: &ConsoleSettings,
     environment: &Environment,
-    rights: Rights,
+    access: Access,
     hosting: Hosting,
 ) -> ConsoleOptions {
     let uid = rustix::process::getuid().as_raw();
@@ -390,10 +376,7 @@ fn options(
         theme: settings.theme.clone(),
         keymap: settings.keymap.clone(),
         user_dir: (!settings.demo).then(|| settings.paths.config_dir.clone()),
-        access: match rights {
-            Rights::Full => Access::Operate,
-            Rights::ReadOnly => Access::ReadOnly,
-        },
+        access,
         depth,
         hosting,
         actor: Actor::Operator {

@@ -1,9 +1,8 @@
 //! `leverframe approvals assign` and `leverframe on-call`: who answers. Neither decides anything.
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::{self, submit};
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::client::summary_lines;
 use crate::clock::Clock;
 use crate::protocol::duration;
@@ -13,14 +12,12 @@ use crate::text::untrusted::limit_line;
 
 /// Lets a question wait for somebody, or for nobody any more.
 pub async fn assign(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     id: &str,
     name: String,
     note: Option<String>,
 ) -> Result<(), Failure> {
-    let approval = find::approval(client, id).await?;
+    let approval = find::approval(cli.client, id).await?;
     let command = AssignApproval {
         approval_id: approval.id,
         request: AssignRequest {
@@ -30,29 +27,29 @@ pub async fn assign(
             digest: approval.digest,
         },
     };
-    let approval = submit(client, command).await?;
-    match (format, &approval.assignment) {
-        (Format::Json, _) => terminal.json(&approval),
-        (Format::Human, Some(one)) => terminal.line(&format!(
+    let approval = submit(cli.client, command).await?;
+    match (cli.terminal.format, &approval.assignment) {
+        (Format::Json, _) => cli.terminal.json(&approval),
+        (Format::Human, Some(one)) => cli.terminal.line(&format!(
             "{}  waiting for {}; all approvers can still decide it",
             approval.id,
             cell(&one.to)
         )),
-        (Format::Human, None) => terminal.line(&format!("{}  assigned to nobody", approval.id)),
+        (Format::Human, None) => cli
+            .terminal
+            .line(&format!("{}  assigned to nobody", approval.id)),
     }
 }
 
 /// Says who is on call, or sets it.
 pub async fn on_call(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     name: Option<String>,
     time: Option<String>,
     note: Option<String>,
 ) -> Result<(), Failure> {
     let on_call_status = match name {
-        None => client.call(GetOnCall { actor: None }).await?,
+        None => cli.client.call(GetOnCall { actor: None }).await?,
         Some(name) => {
             let seconds = time.map(|text| seconds(&text)).transpose()?;
             let command = SetOnCall {
@@ -62,13 +59,10 @@ pub async fn on_call(
                     note,
                 },
             };
-            submit(client, command).await?
+            submit(cli.client, command).await?
         }
     };
-    match format {
-        Format::Json => terminal.json(&on_call_status),
-        Format::Human => show(terminal, &on_call_status),
-    }
+    cli.terminal.show(&on_call_status, show)
 }
 
 fn show(terminal: &mut Terminal<'_>, on_call_status: &OnCallStatus) -> Result<(), Failure> {
@@ -92,9 +86,9 @@ fn seconds(text: &str) -> Result<u32, Failure> {
     duration::seconds(text)
         .and_then(|seconds| u32::try_from(seconds).ok())
         .ok_or_else(|| {
-            Failure::Usage(format!(
+            usage!(
                 "--for {}: expected how long, like 30m, 8h or 2d",
                 limit_line(text, 64)
-            ))
+            )
         })
 }

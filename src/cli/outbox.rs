@@ -7,12 +7,10 @@ use crate::cli::approvals::{self, Order};
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::list::{self, ListArguments};
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::client::listing::TableRow;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::enums::{DecisionKind, OutboxState};
-use crate::protocol::ids::OutboxId;
 use crate::protocol::request::{GetDelivery, ListDeliveries, ResolveDelivery};
 use crate::protocol::session::OutboxItem;
 use crate::text::untrusted::{limit_line, reveal};
@@ -58,9 +56,7 @@ fn delivery_resolution(word: &str) -> Result<DeliveryResolution, String> {
 
 /// Lists deliveries, newest first.
 pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     state: Option<OutboxState>,
     list: ListArguments,
 ) -> Result<(), Failure> {
@@ -68,7 +64,7 @@ pub async fn list(
         state,
         page: list.page(),
     };
-    list::run(client, terminal, format, query, list.watch).await
+    list::run(cli, query, list.watch).await
 }
 
 impl TableRow for OutboxItem {
@@ -91,21 +87,8 @@ impl TableRow for OutboxItem {
     }
 }
 
-/// One delivery.
-pub async fn read(client: &dyn ConsoleClient, id: OutboxId) -> Result<OutboxItem, Failure> {
-    let item = client.call(GetDelivery { id }).await?;
-    Ok(item)
-}
-
 /// Writes one delivery.
-pub fn print(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    item: &OutboxItem,
-) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(item);
-    }
+pub fn print(terminal: &mut Terminal<'_>, item: &OutboxItem) -> Result<(), Failure> {
     terminal.line(&format!("{}  {}", item.id, item.state))?;
     terminal.line(&format!(
         "channel   {} in {}",
@@ -133,54 +116,44 @@ pub fn print(
 }
 
 /// Shows one delivery.
-pub async fn show(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-) -> Result<(), Failure> {
-    let id = find::delivery(client, id).await?;
-    let item = read(client, id).await?;
-    print(terminal, format, &item)
+pub async fn show(cli: &mut Cli<'_>, id: &str) -> Result<(), Failure> {
+    let id = find::delivery(cli.client, id).await?;
+    cli.query(GetDelivery { id }, print).await
 }
 
 /// Settles one delivery. Where it is asked about, that question is answered, so the rule for answers holds: a person
 /// is shown the card, a script names the digest.
 pub async fn resolve(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     id: &str,
     resolution: DeliveryResolution,
     digest: Option<String>,
     reason: Option<String>,
 ) -> Result<(), Failure> {
-    let id = find::delivery(client, id).await?;
-    let item = read(client, id).await?;
+    let id = find::delivery(cli.client, id).await?;
+    let item = cli.client.call(GetDelivery { id }).await?;
     if let Some(question) = item.question {
-        let approval = find::approval(client, &question.to_string()).await?;
+        let approval = find::approval(cli.client, &question.to_string()).await?;
         let decision = match resolution {
             DeliveryResolution::Sent => DecisionKind::Sent,
             DeliveryResolution::SendAgain => DecisionKind::SendAgain,
             DeliveryResolution::Drop => DecisionKind::Drop,
         };
         let order = Order::new(decision, digest, reason);
-        approvals::decide_found(client, terminal, approval, order).await?;
+        approvals::decide_found(cli, approval, order).await?;
     } else {
         // A failed one is certainly not there: nothing was shown that an answer could be bound to.
-        if terminal.attended == Attendance::Person && format == Format::Human {
-            print(terminal, format, &item)?;
+        if cli.terminal.is_attended() {
+            cli.terminal.show(&item, print)?;
         }
         let command = ResolveDelivery {
             outbox_id: id,
             resolution,
             reason,
         };
-        submit(client, command).await?;
+        submit(cli.client, command).await?;
     }
-    let item = read(client, id).await?;
-    match format {
-        Format::Json => terminal.json(&item),
-        Format::Human => terminal.line(&format!("{}  {}", item.id, item.state)),
-    }
+    let item = cli.client.call(GetDelivery { id }).await?;
+    cli.terminal
+        .show_line(&item, || format!("{}  {}", item.id, item.state))
 }

@@ -3,7 +3,7 @@
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::PairingState;
 use crate::protocol::pairing::Pairing;
@@ -18,40 +18,23 @@ async fn all(
 }
 
 /// Lists them.
-pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    state: Option<PairingState>,
-) -> Result<(), Failure> {
-    table::list(terminal, format, &all(client, state).await?)
+pub async fn list(cli: &mut Cli<'_>, state: Option<PairingState>) -> Result<(), Failure> {
+    table::list(&mut cli.terminal, &all(cli.client, state).await?)
 }
 
 /// Lets somebody in, or keeps them out.
-pub async fn pair(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    pairing: String,
-    deny: bool,
-) -> Result<(), Failure> {
+pub async fn pair(cli: &mut Cli<'_>, pairing: String, deny: bool) -> Result<(), Failure> {
     let decided = if deny {
-        submit(client, RefusePairing { pairing }).await?
+        submit(cli.client, RefusePairing { pairing }).await?
     } else {
-        submit(client, AcceptPairing { pairing }).await?
+        submit(cli.client, AcceptPairing { pairing }).await?
     };
-    table::list(terminal, format, &[decided])
+    table::list(&mut cli.terminal, &[decided])
 }
 
 /// Takes either back.
-pub async fn revoke(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    channel: &str,
-    user: &str,
-) -> Result<(), Failure> {
-    let found = all(client, None).await?.into_iter().find(|one| {
+pub async fn revoke(cli: &mut Cli<'_>, channel: &str, user: &str) -> Result<(), Failure> {
+    let found = all(cli.client, None).await?.into_iter().find(|one| {
         let bare = one.sender.split_once(':').map(|(_, id)| id);
         one.channel == channel && (one.sender == user || bare == Some(user))
     });
@@ -65,6 +48,6 @@ pub async fn revoke(
             .into());
     };
     let pairing = found.id.to_string();
-    let revoked = submit(client, RevokePairing { pairing }).await?;
-    table::list(terminal, format, &[revoked])
+    let revoked = submit(cli.client, RevokePairing { pairing }).await?;
+    table::list(&mut cli.terminal, &[revoked])
 }

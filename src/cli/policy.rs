@@ -7,8 +7,7 @@ use clap::{Args, Subcommand};
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, attended, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::protocol::channel::Channel;
 use crate::protocol::enums::Autonomy;
 use crate::protocol::policy::{Policy, PolicyPatch, ToolListing, WhatIf};
@@ -109,16 +108,10 @@ enum Change {
 }
 
 /// Carries a subcommand out.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: PolicyCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: PolicyCommands) -> Result<(), Failure> {
     let (name, change, wanted) = match command {
         PolicyCommands::Show { channel } => {
-            let channel = client.call(GetChannel { name: channel }).await?;
-            return print(terminal, format, &channel);
+            return cli.query(GetChannel { name: channel }, print).await;
         }
         PolicyCommands::Set {
             channel,
@@ -138,9 +131,8 @@ pub async fn run(
                 if_version: None,
             };
             if patch == PolicyPatch::default() {
-                return Err(Failure::Usage(
-                    "nothing to set: name --autonomy, --auto-approve, --block or --always-ask"
-                        .to_owned(),
+                return Err(Failure::usage(
+                    "nothing to set: name --autonomy, --auto-approve, --block or --always-ask",
                 ));
             }
             (channel, change, Change::Patch(patch))
@@ -166,7 +158,7 @@ pub async fn run(
             Change::Move(of.tools, ToolListing::Level),
         ),
     };
-    let before = client.call(GetChannel { name: name.clone() }).await?;
+    let before = cli.client.call(GetChannel { name: name.clone() }).await?;
     let patch = PolicyPatch {
         // Somebody else may change it while this one is looked at.
         if_version: Some(before.policy.version),
@@ -177,32 +169,34 @@ pub async fn run(
         patch: patch.clone(),
         limit: Some(CALLS),
     };
-    if format == Format::Human || change.preview {
-        let mut what_if = client.call(what_if).await?;
+    if cli.terminal.format == Format::Human || change.preview {
+        let mut what_if = cli.client.call(what_if).await?;
         // The others go on as they did.
         what_if
             .calls
             .retain(|call| call.was != call.would_be.decision);
-        print_what_if(terminal, format, &what_if)?;
+        cli.terminal.show(&what_if, print_what_if)?;
     }
     if change.preview {
         return Ok(());
     }
-    if attended(terminal, format) && !change.yes {
-        let answer = terminal.ask(&format!("change the policy of {}? [y/N]", cell(&name)))?;
+    if cli.terminal.is_attended() && !change.yes {
+        let answer = cli
+            .terminal
+            .ask(&format!("change the policy of {}? [y/N]", cell(&name)))?;
         if !matches!(answer.as_str(), "y" | "Y" | "yes") {
-            return Err(Failure::Ended("nothing was changed".to_owned()));
+            return Err(Failure::ended("nothing was changed"));
         }
     }
     let after = submit(
-        client,
+        cli.client,
         SetPolicy {
             channel: name,
             patch,
         },
     )
     .await?;
-    print(terminal, format, &after)
+    cli.terminal.show(&after, print)
 }
 
 /// A list as the command line has it: names with commas between them; nothing = an empty list.
@@ -224,10 +218,7 @@ impl Change {
     }
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, channel: &Channel) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(channel);
-    }
+fn print(terminal: &mut Terminal<'_>, channel: &Channel) -> Result<(), Failure> {
     let policy = &channel.policy;
     let until = match (policy.expires_at, policy.reverts_to) {
         (Some(at), Some(level)) => format!(" until {at}, then {level}"),
@@ -252,22 +243,18 @@ fn print(terminal: &mut Terminal<'_>, format: Format, channel: &Channel) -> Resu
 }
 
 /// Prints which of the last calls would have run under another policy.
-pub fn print_what_if(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    what_if: &WhatIf,
-) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(what_if);
-    }
+pub fn print_what_if(terminal: &mut Terminal<'_>, what_if: &WhatIf) -> Result<(), Failure> {
     terminal.line(&format!(
         "under {} {} of the last {} calls would have run without you; {} of them asked then",
         what_if.autonomy, what_if.would_run, what_if.considered, what_if.newly_unattended
     ))?;
-    let rows: Vec<Vec<String>> = what_if
-        .calls
-        .iter()
-        .map(|call| {
+    let heads = ["AT", "VERDICT", "RISK", "TOOL", "ARGUMENTS", "RULE"];
+    table::rows(
+        terminal,
+        &heads,
+        "no such call yet",
+        &what_if.calls,
+        |call| {
             vec![
                 call.at.to_string(),
                 format!("{} -> {}", call.was, call.would_be.decision),
@@ -276,8 +263,6 @@ pub fn print_what_if(
                 limit_line(&call.preview, 60),
                 cell(&call.would_be.rule),
             ]
-        })
-        .collect();
-    let heads = ["AT", "VERDICT", "RISK", "TOOL", "ARGUMENTS", "RULE"];
-    table::print(terminal, &heads, &rows, "no such call yet")
+        },
+    )
 }

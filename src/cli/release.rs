@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::cli::emergency;
-use crate::cli::exit::Failure;
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::exit::{Failure, usage};
+use crate::cli::terminal::{Attendance, Cli, Format, Terminal, cell};
+use crate::cli::{emergency, find};
 use crate::clock::Timestamp;
 use crate::protocol::command::Waiting;
 use crate::protocol::ids::SessionId;
@@ -18,13 +17,11 @@ const SHOWN: usize = 20;
 
 /// Shows what waits, asks where a word is needed and somebody is there, and releases.
 pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     waiting: Option<Waiting>,
     named: &[(String, Waiting)],
 ) -> Result<(), Failure> {
-    let uncertain = client.call(ListUncertain {}).await?;
+    let uncertain = cli.client.call(ListUncertain {}).await?;
     let mut conversations = choices(&uncertain, named)?;
     let said: HashSet<SessionId> = conversations.iter().map(|c| c.session_id).collect();
     let unsaid: Vec<&WaitingConversation> = uncertain
@@ -35,18 +32,18 @@ pub async fn run(
     let listed: usize = uncertain.conversations.iter().map(|c| c.turns.len()).sum();
     let all_listed = listed as u64 >= uncertain.totals.turns;
     let needs_a_word = waiting.is_none() && uncertain.asks() && !(unsaid.is_empty() && all_listed);
-    match (format, terminal.attended) {
+    match (cli.terminal.format, cli.terminal.attended) {
         (Format::Human, _) if uncertain.asks() || uncertain.quarantine => {
-            show(terminal, &uncertain)?;
+            show(&mut cli.terminal, &uncertain)?;
         }
         (Format::Human | Format::Json, _) => {}
     }
     if needs_a_word {
-        match (format, terminal.attended) {
+        match (cli.terminal.format, cli.terminal.attended) {
             (Format::Human, Attendance::Person) => {
                 for conversation in unsaid {
-                    let Some(waiting) = ask(terminal, &uncertain, conversation)? else {
-                        return stays(terminal);
+                    let Some(waiting) = ask(&mut cli.terminal, &uncertain, conversation)? else {
+                        return stays(&mut cli.terminal);
                     };
                     conversations.push(ConversationChoice {
                         session_id: conversation.session_id,
@@ -55,24 +52,21 @@ pub async fn run(
                 }
             }
             (Format::Json, _) => {
-                terminal.json(&uncertain)?;
-                return say_how(terminal);
+                cli.terminal.json(&uncertain)?;
+                return say_how(&mut cli.terminal);
             }
-            (Format::Human, Attendance::Script) => return say_how(terminal),
+            (Format::Human, Attendance::Script) => return say_how(&mut cli.terminal),
         }
     }
-    let sure = (uncertain.quarantine || uncertain.asks())
-        && format == Format::Human
-        && terminal.attended == Attendance::Person;
-    if sure {
+    if (uncertain.quarantine || uncertain.asks()) && cli.terminal.is_attended() {
         let question = if uncertain.quarantine {
             "Lift the quarantine: channels connect, the turns that you choose run. Release? [y/N]"
         } else {
             "Release? [y/N]"
         };
-        let answer = terminal.ask(question)?;
+        let answer = cli.terminal.ask(question)?;
         if !matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes") {
-            return stays(terminal);
+            return stays(&mut cli.terminal);
         }
     }
     // What is not listed and was not named is kept to its newest turn once a word was needed.
@@ -85,7 +79,7 @@ pub async fn run(
         waiting: waiting.unwrap_or(otherwise),
         conversations,
     };
-    emergency::run(client, terminal, format, command).await
+    emergency::run(cli, command).await
 }
 
 fn stays(terminal: &mut Terminal<'_>) -> Result<(), Failure> {
@@ -123,25 +117,20 @@ fn choices(
 }
 
 fn by_prefix(uncertain: &Uncertain, text: &str) -> Result<SessionId, Failure> {
-    let wanted = text.to_ascii_lowercase();
     let mut found = uncertain
         .conversations
         .iter()
         .map(|conversation| conversation.session_id)
-        .filter(|id| {
-            let id = id.to_string().to_ascii_lowercase();
-            let bare = id.split_once('_').map_or("", |(_, bare)| bare);
-            !wanted.ends_with('_') && (id.starts_with(&wanted) || bare.starts_with(&wanted))
-        });
+        .filter(|id| find::starts(id, text));
     let shown = limit_line(text, 64);
     match (found.next(), found.next()) {
         (Some(id), None) => Ok(id),
-        (Some(_), Some(_)) => Err(Failure::Usage(format!(
+        (Some(_), Some(_)) => Err(usage!(
             "`{shown}` fits more than one conversation that waits: use more of its id"
-        ))),
-        (None, _) => Err(Failure::Usage(format!(
+        )),
+        (None, _) => Err(usage!(
             "nothing waits in a session `{shown}`; `leverframe sessions list` shows them"
-        ))),
+        )),
     }
 }
 

@@ -1,25 +1,14 @@
 //! `leverframe reload`.
 
 use crate::cli::exit::Failure;
-use crate::cli::find::submit;
-use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::protocol::configuration::{ConfigurationReload, SettingChange};
 use crate::protocol::enums::ReloadEffect;
 use crate::protocol::request::ReloadConfiguration;
 
 /// Has the daemon read its configuration again, or compare it.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    preview: bool,
-) -> Result<(), Failure> {
-    let report = submit(client, ReloadConfiguration { preview }).await?;
-    match format {
-        Format::Json => terminal.json(&report),
-        Format::Human => show(terminal, &report),
-    }
+pub async fn run(cli: &mut Cli<'_>, preview: bool) -> Result<(), Failure> {
+    cli.submit(ReloadConfiguration { preview }, show).await
 }
 
 fn show(terminal: &mut Terminal<'_>, report: &ConfigurationReload) -> Result<(), Failure> {

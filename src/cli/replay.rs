@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::problem::ProblemKind;
@@ -30,10 +30,10 @@ async fn client(data_dir: &Path) -> Result<Arc<dyn ConsoleClient>, Failure> {
 /// A beginning without its kind's prefix names a continuation.
 pub async fn playable(data_dir: &Path, text: &str, archive: bool) -> Result<Playable, Failure> {
     let missing = if archive {
-        Failure::Usage(format!(
+        usage!(
             "the event archive has nothing that starts with `{}`",
             limit_line(text, 64)
-        ))
+        )
     } else {
         let client = client(data_dir).await?;
         match stored(&*client, text).await {
@@ -49,7 +49,7 @@ pub async fn playable(data_dir: &Path, text: &str, archive: bool) -> Result<Play
             let source = Source::Session(session.session_id);
             Ok((Arc::new(session), source))
         }
-        ArchiveMatch::Several(ids) => Err(Failure::Usage(format!(
+        ArchiveMatch::Several(ids) => Err(usage!(
             "`{}` fits more than one in the event archive: {}",
             limit_line(text, 64),
             ids.iter()
@@ -57,7 +57,7 @@ pub async fn playable(data_dir: &Path, text: &str, archive: bool) -> Result<Play
                 .map(String::as_str)
                 .collect::<Vec<_>>()
                 .join(", ")
-        ))),
+        )),
         ArchiveMatch::Nothing => Err(missing),
     }
 }

@@ -1,15 +1,14 @@
 //! `leverframe continuations resolve`: answers what nobody knows about a call that was in flight.
 
 use crate::cli::approvals::{self, Order};
-use crate::cli::continuations;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::{ApprovalKind, ApprovalState};
 use crate::protocol::ids::{ContinuationId, ToolCallId};
-use crate::protocol::request::{ExplainCall, ListApprovals};
+use crate::protocol::request::{ExplainCall, GetContinuation, ListApprovals};
 use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::limit_line;
 
@@ -47,28 +46,22 @@ async fn questions(client: &dyn ConsoleClient, about: &About) -> Result<Vec<Appr
 }
 
 /// Answers the one question about a call or continuation.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-    order: Order,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, id: &str, order: Order) -> Result<(), Failure> {
     let about = match id.parse::<ToolCallId>() {
         Ok(call) => About::Call(call),
-        Err(_) => About::Continuation(find::continuation(client, id).await?),
+        Err(_) => About::Continuation(find::continuation(cli.client, id).await?),
     };
     // The kind of what is not there is named by whoever would have it.
     match &about {
         About::Call(tool_call_id) => {
             let tool_call_id = *tool_call_id;
-            client.call(ExplainCall { tool_call_id }).await?;
+            cli.client.call(ExplainCall { tool_call_id }).await?;
         }
         About::Continuation(id) => {
-            continuations::read(client, *id).await?;
+            cli.client.call(GetContinuation { id: *id }).await?;
         }
     }
-    let mut all = questions(client, &about).await?;
+    let mut all = questions(cli.client, &about).await?;
     let pending = |approval: &Approval| approval.state == ApprovalState::Pending;
     if all.iter().any(pending) {
         all.retain(pending);
@@ -87,21 +80,19 @@ pub async fn run(
                 format!("{call}  {}  {args}", cell(&approval.tool))
             })
             .collect();
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{} calls of it have unknown outcomes; name one:\n{}",
             all.len(),
             listed.join("\n")
-        )));
+        ));
     }
     let Some(approval) = all.pop() else {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{} needs no answer: none of its outcomes is unknown",
             limit_line(id, 64)
-        )));
+        ));
     };
-    let decided = approvals::decide_found(client, terminal, approval, order).await?;
-    match format {
-        Format::Json => terminal.json(&decided),
-        Format::Human => terminal.line(&format!("{}  {}", decided.id, decided.state)),
-    }
+    let decided = approvals::decide_found(cli, approval, order).await?;
+    cli.terminal
+        .show_line(&decided, || format!("{}  {}", decided.id, decided.state))
 }

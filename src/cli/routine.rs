@@ -4,10 +4,10 @@ use std::io::Read as _;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
-use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::list;
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::next_run;
 use crate::protocol::command::BudgetRequest;
@@ -159,7 +159,7 @@ impl RoutineFlags {
                 std::io::stdin()
                     .take(MAX_INPUT)
                     .read_to_string(&mut text)
-                    .map_err(|error| Failure::Usage(format!("cannot read the prompt: {error}")))?;
+                    .map_err(|error| usage!("cannot read the prompt: {error}"))?;
                 Some(text)
             }
             Some(_) | None => self.prompt,
@@ -190,17 +190,12 @@ impl RoutineFlags {
 }
 
 /// Carries out one of the commands.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: RoutineCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: RoutineCommands) -> Result<(), Failure> {
     match command {
-        RoutineCommands::List => list(client, terminal, format).await,
+        RoutineCommands::List => list::run(cli, ListRoutines {}, false).await,
         RoutineCommands::Show { routine } => {
-            let routine = one(client, routine).await?;
-            show(terminal, format, &routine)
+            let routine = one(cli.client, routine).await?;
+            cli.terminal.show(&routine, show)
         }
         RoutineCommands::Add {
             name,
@@ -213,53 +208,43 @@ pub async fn run(
                 ..fields.patch(BudgetRequest::default())?
             };
             let add = AddRoutine { routine: patch };
-            print(terminal, format, &submit(client, add).await?)
+            print(&mut cli.terminal, &submit(cli.client, add).await?)
         }
         RoutineCommands::Edit {
             routine,
             name,
             fields,
         } => {
-            let before = one(client, routine).await?;
+            let before = one(cli.client, routine).await?;
             let patch = RoutinePatch {
                 name,
                 ..fields.patch(before.budgets)?
             };
             if patch == RoutinePatch::default() {
-                return Err(Failure::Usage(
-                    "name a change; `leverframe routine edit --help` lists them".to_owned(),
+                return Err(Failure::usage(
+                    "name a change; `leverframe routine edit --help` lists them",
                 ));
             }
             let routine = before.id.to_string();
             print(
-                terminal,
-                format,
-                &submit(client, ChangeRoutine { routine, patch }).await?,
+                &mut cli.terminal,
+                &submit(cli.client, ChangeRoutine { routine, patch }).await?,
             )
         }
-        RoutineCommands::Enable { routine } => {
-            enable(client, terminal, format, routine, true).await
-        }
-        RoutineCommands::Disable { routine } => {
-            enable(client, terminal, format, routine, false).await
-        }
+        RoutineCommands::Enable { routine } => enable(cli, routine, true).await,
+        RoutineCommands::Disable { routine } => enable(cli, routine, false).await,
         RoutineCommands::Remove { routine } => {
-            let id = submit(client, RemoveRoutine { routine }).await?;
-            match format {
-                Format::Json => terminal.json(&serde_json::json!({ "removed": id })),
-                Format::Human => terminal.line(&format!("{id}  removed")),
-            }
+            let id = submit(cli.client, RemoveRoutine { routine }).await?;
+            cli.terminal
+                .show_line(&serde_json::json!({ "removed": id }), || {
+                    format!("{id}  removed")
+                })
         }
         RoutineCommands::Run { routine } => {
-            let run = submit(client, RunRoutine { routine }).await?;
-            match format {
-                Format::Json => terminal.json(&run),
-                Format::Human => terminal.line(&happened(&run)),
-            }
+            let run = submit(cli.client, RunRoutine { routine }).await?;
+            cli.terminal.show_line(&run, || happened(&run))
         }
-        RoutineCommands::History { routine, limit } => {
-            history(client, terminal, format, routine, limit).await
-        }
+        RoutineCommands::History { routine, limit } => history(cli, routine, limit).await,
         RoutineCommands::Upcoming {
             routine,
             schedule,
@@ -268,12 +253,12 @@ pub async fn run(
         } => {
             let (schedule, time_zone) = match (routine, schedule) {
                 (Some(routine), _) => {
-                    let routine = one(client, routine).await?;
+                    let routine = one(cli.client, routine).await?;
                     (routine.schedule, routine.time_zone)
                 }
                 (None, Some(schedule)) => (schedule, time_zone),
                 (None, None) => {
-                    return Err(Failure::Usage("name a routine or a --schedule".to_owned()));
+                    return Err(Failure::usage("name a routine or a --schedule"));
                 }
             };
             let query = ListUpcomingRuns {
@@ -281,11 +266,11 @@ pub async fn run(
                 time_zone,
                 limit,
             };
-            let times = client.call(query).await?;
-            times.items.iter().try_for_each(|time| match format {
-                Format::Json => terminal.json(time),
-                Format::Human => terminal.line(&time.to_string()),
-            })
+            let times = cli.client.call(query).await?;
+            times
+                .items
+                .iter()
+                .try_for_each(|time| cli.terminal.show_line(time, || time.to_string()))
         }
     }
 }
@@ -294,29 +279,21 @@ async fn one(client: &dyn ConsoleClient, routine: String) -> Result<Routine, Fai
     Ok(client.call(GetRoutine { routine }).await?)
 }
 
-async fn enable(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    routine: String,
-    enabled: bool,
-) -> Result<(), Failure> {
+async fn enable(cli: &mut Cli<'_>, routine: String, enabled: bool) -> Result<(), Failure> {
     let patch = RoutinePatch {
         enabled: Some(enabled),
         ..RoutinePatch::default()
     };
     print(
-        terminal,
-        format,
-        &submit(client, ChangeRoutine { routine, patch }).await?,
+        &mut cli.terminal,
+        &submit(cli.client, ChangeRoutine { routine, patch }).await?,
     )
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(routine),
-        Format::Human => terminal.line(&format!("{}  {}", cell(&routine.name), next_run(routine))),
-    }
+fn print(terminal: &mut Terminal<'_>, routine: &Routine) -> Result<(), Failure> {
+    terminal.show_line(routine, || {
+        format!("{}  {}", cell(&routine.name), next_run(routine))
+    })
 }
 
 /// A run in words.
@@ -333,19 +310,7 @@ fn happened(run: &RoutineRun) -> String {
     format!("{}  {}{turn}{detail}", run.at, run.state)
 }
 
-async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-) -> Result<(), Failure> {
-    let page = client.call(ListRoutines {}).await?;
-    table::page(terminal, format, &page)
-}
-
-fn show(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(routine);
-    }
+fn show(terminal: &mut Terminal<'_>, routine: &Routine) -> Result<(), Failure> {
     let none = || "of the session".to_owned();
     let zone = routine
         .time_zone
@@ -408,24 +373,14 @@ fn show(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Resul
     terminal.line(&format!("prompt    {}", reveal(&routine.prompt)))
 }
 
-async fn history(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    routine: String,
-    limit: Option<u32>,
-) -> Result<(), Failure> {
-    let page = PageRequest {
-        limit,
-        cursor: None,
-    };
+async fn history(cli: &mut Cli<'_>, routine: String, limit: Option<u32>) -> Result<(), Failure> {
+    let page = PageRequest::first(limit);
     let query = ListRoutineRuns { routine, page };
-    let page = client.call(query).await?;
-    if format == Format::Human && page.items.is_empty() {
-        return terminal.note("no runs yet");
+    let page = cli.client.call(query).await?;
+    if cli.terminal.format == Format::Human && page.items.is_empty() {
+        return cli.terminal.note("no runs yet");
     }
-    page.items.iter().try_for_each(|run| match format {
-        Format::Json => terminal.json(run),
-        Format::Human => terminal.line(&happened(run)),
-    })
+    page.items
+        .iter()
+        .try_for_each(|run| cli.terminal.show_line(run, || happened(run)))
 }

@@ -2,10 +2,11 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
+use crate::cli::list;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
 use crate::clock::{Clock, Timestamp};
@@ -162,10 +163,10 @@ impl RuleFlags {
             Some(text) => match duration::seconds(text) {
                 Some(seconds) if seconds > 0 => Some(seconds.unsigned_abs()),
                 Some(_) | None => {
-                    return Err(Failure::Usage(format!(
+                    return Err(usage!(
                         "--expires `{}`: expected a time like 30m, 8h or 7d, or `never`",
                         cell(text)
-                    )));
+                    ));
                 }
             },
         };
@@ -200,27 +201,22 @@ impl RuleFlags {
 /// Seconds until a time, or until a day of this machine ends.
 fn seconds_until(text: &str, now: Timestamp) -> Result<u64, Failure> {
     let ends = duration::ahead(text, now).ok_or_else(|| {
-        Failure::Usage(format!(
+        usage!(
             "--until `{}`: that is over, or no time: expected a day like 2026-12-24 or a time like \"2026-12-24 18:00\"",
             cell(text)
-        ))
+        )
     })?;
     Ok(ends.millis_since(now).div_ceil(1000))
 }
 
 /// Carries out one of the commands.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: RuleCommands,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, command: RuleCommands) -> Result<(), Failure> {
     let now = Clock::System.now();
     match command {
-        RuleCommands::List { unused } => list(client, terminal, format, now, unused).await,
+        RuleCommands::List { unused } => list_rules(cli, now, unused).await,
         RuleCommands::Show { rule } => {
-            let rule = one(client, &rule).await?;
-            show(client, terminal, format, now, &rule).await
+            let rule = one(cli.client, &rule).await?;
+            show(cli, now, &rule).await
         }
         RuleCommands::Add {
             tool,
@@ -232,72 +228,65 @@ pub async fn run(
                 ..fields.patch()?
             });
             if rule.value.is_none() {
-                return Err(Failure::Usage(
-                    "say what it matches: --exact, --prefix or --pattern".to_owned(),
+                return Err(Failure::usage(
+                    "say what it matches: --exact, --prefix or --pattern",
                 ));
             }
             if preview {
-                let found = client.call(GetRuleMatches { id: None, rule }).await?;
-                return match format {
-                    Format::Json => terminal.json(&found),
-                    Format::Human => told_matches(terminal, &found),
-                };
+                return cli
+                    .query(GetRuleMatches { id: None, rule }, told_matches)
+                    .await;
             }
             print(
-                terminal,
-                format,
+                &mut cli.terminal,
                 now,
-                &submit(client, AddRule { rule }).await?,
+                &submit(cli.client, AddRule { rule }).await?,
             )
         }
         RuleCommands::Edit { rule, fields } => {
             let patch = fields.patch()?;
             if patch == RulePatch::default() {
-                return Err(Failure::Usage(
-                    "name a change; `leverframe rules edit --help` lists them".to_owned(),
+                return Err(Failure::usage(
+                    "name a change; `leverframe rules edit --help` lists them",
                 ));
             }
-            change(client, terminal, format, now, &rule, patch).await
+            change(cli, now, &rule, patch).await
         }
         RuleCommands::Enable { rule } => {
             let patch = RulePatch {
                 enabled: Some(true),
                 ..RulePatch::default()
             };
-            change(client, terminal, format, now, &rule, patch).await
+            change(cli, now, &rule, patch).await
         }
         RuleCommands::Disable { rule } => {
             let patch = RulePatch {
                 enabled: Some(false),
                 ..RulePatch::default()
             };
-            change(client, terminal, format, now, &rule, patch).await
+            change(cli, now, &rule, patch).await
         }
         RuleCommands::Remove { rule } => {
             let (id, done) = match rule.parse::<ApprovalId>() {
                 Ok(id) => {
-                    let id = submit(client, RemoveGrant { id }).await?;
+                    let id = submit(cli.client, RemoveGrant { id }).await?;
                     (id.to_string(), "taken back")
                 }
                 Err(_) => {
-                    let id = one(client, &rule).await?.id;
-                    let id = submit(client, RemoveRule { id }).await?;
+                    let id = one(cli.client, &rule).await?.id;
+                    let id = submit(cli.client, RemoveRule { id }).await?;
                     (id.to_string(), "removed")
                 }
             };
-            match format {
-                Format::Json => terminal.json(&serde_json::json!({ "removed": id })),
-                Format::Human => terminal.line(&format!("{id}  {done}")),
-            }
+            cli.terminal
+                .show_line(&serde_json::json!({ "removed": id }), || {
+                    format!("{id}  {done}")
+                })
         }
-        RuleCommands::Grants => grants(client, terminal, format).await,
+        RuleCommands::Grants => list::run(cli, ListGrants {}, false).await,
         RuleCommands::Suggest { days, channel } => {
             let days = Some(days);
-            let found = client.call(SuggestRules { days, channel }).await?;
-            match format {
-                Format::Json => terminal.json(&found),
-                Format::Human => suggested(terminal, &found),
-            }
+            cli.query(SuggestRules { days, channel }, suggested).await
         }
         RuleCommands::Test {
             tool,
@@ -306,28 +295,30 @@ pub async fn run(
             session,
         } => {
             let args = serde_json::from_str(&args)
-                .map_err(|error| Failure::Usage(format!("the arguments are no JSON: {error}")))?;
+                .map_err(|error| usage!("the arguments are no JSON: {error}"))?;
             let query = TestRules {
                 tool,
                 args,
                 channel,
                 session_id: session,
             };
-            let test = client.call(query).await?;
-            if format == Format::Json {
-                return terminal.json(&test);
+            let test = cli.client.call(query).await?;
+            if cli.terminal.format == Format::Json {
+                return cli.terminal.json(&test);
             }
             let what = match test.verdict.decision {
                 VerdictKind::Allow => "runs without asking",
                 VerdictKind::Ask => "a person is asked",
                 VerdictKind::Deny => "does not run",
             };
-            terminal.line(&format!("{what}: {}", cell(&test.verdict.rule)))?;
+            cli.terminal
+                .line(&format!("{what}: {}", cell(&test.verdict.rule)))?;
             if let Some(risk) = test.risk {
-                terminal.line(&format!("access {}, risk {risk}", test.access))?;
+                cli.terminal
+                    .line(&format!("access {}, risk {risk}", test.access))?;
             }
             test.matching.iter().try_for_each(|rule| {
-                terminal.line(&format!(
+                cli.terminal.line(&format!(
                     "matched by {}  {}",
                     rule.id,
                     cell(&rule.in_words())
@@ -350,29 +341,22 @@ async fn one(client: &dyn ConsoleClient, text: &str) -> Result<Rule, Failure> {
 }
 
 async fn change(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     now: Timestamp,
     rule: &str,
     patch: RulePatch,
 ) -> Result<(), Failure> {
-    let rule = one(client, rule).await?;
+    let rule = one(cli.client, rule).await?;
     let patch = Box::new(RulePatch {
         if_version: Some(rule.version),
         ..patch
     });
     let change = ChangeRule { id: rule.id, patch };
-    print(terminal, format, now, &submit(client, change).await?)
+    print(&mut cli.terminal, now, &submit(cli.client, change).await?)
 }
 
-fn print(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    now: Timestamp,
-    rule: &Rule,
-) -> Result<(), Failure> {
-    if format == Format::Json {
+fn print(terminal: &mut Terminal<'_>, now: Timestamp, rule: &Rule) -> Result<(), Failure> {
+    if terminal.format == Format::Json {
         return terminal.json(rule);
     }
     terminal.line(&format!(
@@ -429,42 +413,20 @@ fn last_used(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "never".to_owned(), |at| at.to_string())
 }
 
-async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    now: Timestamp,
-    unused: bool,
-) -> Result<(), Failure> {
-    let mut rules = all(client).await?;
+async fn list_rules(cli: &mut Cli<'_>, now: Timestamp, unused: bool) -> Result<(), Failure> {
+    let mut rules = all(cli.client).await?;
     rules.retain(|rule| !unused || rule.unused(now).is_some());
-    if format == Format::Json {
-        return rules.iter().try_for_each(|rule| terminal.json(rule));
-    }
-    let rows: Vec<Vec<String>> = rules
-        .iter()
-        .map(|rule| {
-            vec![
-                rule.id.to_string(),
-                limit_line(&rule.in_words(), 60),
-                reach(rule),
-                uses(rule),
-                last_used(rule.last_used_at),
-                state(rule, now),
-            ]
-        })
-        .collect();
     let heads = ["ID", "RULE", "WHERE", "USES", "LAST USED", "STATE"];
-    table::print(terminal, &heads, &rows, "no rules")
-}
-
-async fn grants(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-) -> Result<(), Failure> {
-    let page = client.call(ListGrants {}).await?;
-    table::page(terminal, format, &page)
+    table::rows(&mut cli.terminal, &heads, "no rules", &rules, |rule| {
+        vec![
+            rule.id.to_string(),
+            limit_line(&rule.in_words(), 60),
+            reach(rule),
+            uses(rule),
+            last_used(rule.last_used_at),
+            state(rule, now),
+        ]
+    })
 }
 
 impl TableRow for Grant {
@@ -490,24 +452,20 @@ impl TableRow for Grant {
     }
 }
 
-async fn show(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    now: Timestamp,
-    rule: &Rule,
-) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(rule);
+async fn show(cli: &mut Cli<'_>, now: Timestamp, rule: &Rule) -> Result<(), Failure> {
+    if cli.terminal.format == Format::Json {
+        return cli.terminal.json(rule);
     }
     let line = format!("{}  {}", rule.id, state(rule, now));
-    terminal.line(&line)?;
-    terminal.line(&format!("says      {}", cell(&rule.in_words())))?;
-    terminal.line(&format!("where     {}", reach(rule)))?;
-    covers(terminal, rule.coverage())?;
+    cli.terminal.line(&line)?;
+    cli.terminal
+        .line(&format!("says      {}", cell(&rule.in_words())))?;
+    cli.terminal.line(&format!("where     {}", reach(rule)))?;
+    covers(&mut cli.terminal, rule.coverage())?;
     let used = last_used(rule.last_used_at);
-    terminal.line(&format!("used      {}, last {used}", uses(rule)))?;
-    terminal.line(&format!(
+    cli.terminal
+        .line(&format!("used      {}, last {used}", uses(rule)))?;
+    cli.terminal.line(&format!(
         "made      {}, changed {} by {} (version {})",
         rule.created_at,
         rule.updated_at,
@@ -515,19 +473,20 @@ async fn show(
         rule.version
     ))?;
     if let Some(approval) = rule.approval_id {
-        terminal.line(&format!("on        {approval}"))?;
+        cli.terminal.line(&format!("on        {approval}"))?;
     }
     if let Some(note) = &rule.note {
-        terminal.line(&format!("note      {}", cell(note)))?;
+        cli.terminal.line(&format!("note      {}", cell(note)))?;
     }
-    let mut found = client
+    let mut found = cli
+        .client
         .call(GetRuleMatches {
             id: Some(rule.id),
             rule: Box::default(),
         })
         .await?;
     found.coverage = None;
-    told_matches(terminal, &found)
+    told_matches(&mut cli.terminal, &found)
 }
 
 /// Prints what is suggested, each rule with the command that makes it.

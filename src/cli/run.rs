@@ -12,7 +12,7 @@ use crate::cli::execute::execute;
 use crate::cli::exit::Failure;
 use crate::cli::gate::GateCommands;
 use crate::cli::init::AfterInit;
-use crate::cli::modes::{self, Opening, Rights};
+use crate::cli::modes::{self, Opening};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
     attach, audit, backup, certificate, completions, conform, connect, doctor, emergency, events,
@@ -24,6 +24,7 @@ use crate::config::flags::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::config::supervisor;
+use crate::console::access::Access;
 use crate::runtime::demo::Visitors;
 use crate::runtime::helper;
 
@@ -95,6 +96,7 @@ pub fn main() -> u8 {
         err: &mut err,
         input: &mut input,
         attended,
+        format: arguments.format(),
     };
     let done = runtime.block_on(Box::pin(run(arguments, &mut terminal)));
     let done = done.and_then(|()| Ok(terminal.finish()?));
@@ -122,19 +124,14 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         model: arguments.model.clone(),
         demo: arguments.demo,
     };
-    let rights = if arguments.read_only {
-        Rights::ReadOnly
+    let access = if arguments.read_only {
+        Access::ReadOnly
     } else {
-        Rights::Full
+        Access::Operate
     };
     let opening = Opening {
-        rights,
+        access,
         plain: arguments.plain,
-    };
-    let format = if arguments.json {
-        Format::Json
-    } else {
-        Format::Human
     };
     match arguments.command {
         None if arguments.demo => {
@@ -147,21 +144,23 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         }
         None if arguments.daemon => Ok(modes::run_daemon(flags).await?),
         None => Ok(Box::pin(modes::run_console(flags, opening)).await?),
-        Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(
-            "--demo and --daemon take no subcommand".to_owned(),
-        )),
+        Some(_) if arguments.demo || arguments.daemon => {
+            Err(Failure::usage("--demo and --daemon take no subcommand"))
+        }
         Some(Subcommands::Attach(arguments)) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             attach::run(terminal, arguments, &data_dir, flags, opening).await
         }
         Some(Subcommands::Hosts(command)) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
-            known_hosts::run(terminal, format, &data_dir, command)
+            known_hosts::run(terminal, &data_dir, command)
         }
         Some(Subcommands::Init(given)) => {
             let environment = Environment::capture();
             let (file, _) = places(&flags, &environment)?;
             let model = arguments.model.as_deref();
+            // It asks a person, with `--json` too.
+            terminal.format = Format::Human;
             match init::run(terminal, &file, &given, model, &environment).await? {
                 AfterInit::End => Ok(()),
                 AfterInit::Start => {
@@ -178,61 +177,61 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Backup {
             command: Some(BackupCommands::Verify { file, within }),
             ..
-        }) => backup::verify(terminal, format, &file, within).await,
+        }) => backup::verify(terminal, &file, within).await,
         Some(Subcommands::Backup {
             command: None,
             file,
         }) => {
             let paths = located(&flags, &Environment::capture())?;
-            let file = file.ok_or_else(|| Failure::Usage("backup needs a FILE".to_owned()))?;
-            backup::backup(terminal, format, &file, &paths, &flags).await
+            let file = file.ok_or_else(|| Failure::usage("backup needs a FILE"))?;
+            backup::backup(terminal, &file, &paths, &flags).await
         }
         Some(Subcommands::Restore { file, force }) => {
             let environment = Environment::capture();
             #[cfg(feature = "test-hooks")]
             crate::testing::plug_in(&environment);
             let paths = located(&flags, &environment)?;
-            backup::restore(terminal, format, &file, force, &paths).await
+            backup::restore(terminal, &file, force, &paths).await
         }
         Some(Subcommands::Doctor { check, database }) => {
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
             let order = doctor::Order { check, database };
-            doctor::run(terminal, format, &flags, &environment, &data_dir, order).await
+            doctor::run(terminal, &flags, &environment, &data_dir, order).await
         }
         Some(Subcommands::Audit(command)) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
-            audit::run(terminal, format, &data_dir, command).await
+            audit::run(terminal, &data_dir, command).await
         }
         Some(Subcommands::Models(command)) => {
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
-            models::run(terminal, format, &flags, &environment, &data_dir, command).await
+            models::run(terminal, &flags, &environment, &data_dir, command).await
         }
         Some(Subcommands::Token(command)) => {
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
-            token::run(terminal, format, &flags, &environment, &data_dir, command).await
+            token::run(terminal, &flags, &environment, &data_dir, command).await
         }
         Some(Subcommands::Certificate(command)) => {
             let paths = located(&flags, &Environment::capture())?;
-            certificate::run(terminal, format, &paths.config_dir, command)
+            certificate::run(terminal, &paths.config_dir, command)
         }
         Some(Subcommands::Channels(ChannelCommands::Add(arguments))) => {
             let paths = located(&flags, &Environment::capture())?;
-            channel_add::run(terminal, format, &flags, &paths, arguments).await
+            channel_add::run(terminal, &flags, &paths, arguments).await
         }
         Some(Subcommands::Channels(ChannelCommands::Conform(arguments))) => {
-            conform::run(terminal, format, arguments).await
+            conform::run(terminal, arguments).await
         }
         Some(Subcommands::Mcp(command)) => {
             let paths = located(&flags, &Environment::capture())?;
-            mcp::run(command, terminal, format, &flags, &paths).await
+            mcp::run(command, terminal, &flags, &paths).await
         }
         Some(Subcommands::Gate(GateCommands::Test(arguments))) => {
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
-            gate_test::run(terminal, format, &environment, &data_dir, arguments).await
+            gate_test::run(terminal, &environment, &data_dir, arguments).await
         }
         Some(Subcommands::Gate(command)) => {
             let environment = Environment::capture();
@@ -240,16 +239,16 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                 (None, None) => None,
                 _ => Some(located(&flags, &environment)?.data_dir),
             };
-            gate::run(terminal, format, &environment, data_dir, command)
+            gate::run(terminal, &environment, data_dir, command)
         }
         Some(Subcommands::Service(command)) => {
-            service::run(terminal, format, &flags, &Environment::capture(), command)
+            service::run(terminal, &flags, &Environment::capture(), command)
         }
-        Some(Subcommands::Keys) => keys::run(terminal, format, &modes::settings(&flags)?),
+        Some(Subcommands::Keys) => keys::run(terminal, &modes::settings(&flags)?),
         Some(Subcommands::Man { directory }) => man::run(terminal, &directory),
         Some(Subcommands::Completions { shell }) => completions::run(terminal, shell),
         Some(Subcommands::Themes { name }) => {
-            themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
+            themes::run(terminal, &modes::settings(&flags)?, name.as_deref())
         }
         Some(Subcommands::Replay { id, archive }) => {
             Ok(modes::run_replay(flags, opening, &id, archive).await?)
@@ -257,20 +256,20 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Events(arguments)) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = events::client(&data_dir, arguments.watch).await?;
-            events::run(&*client, &data_dir, terminal, format, arguments).await
+            events::run(&mut terminal.with(&*client), &data_dir, arguments).await
         }
         Some(Subcommands::Status(arguments)) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
-            status::run(&data_dir, terminal, format, &arguments).await
+            status::run(&data_dir, terminal, &arguments).await
         }
         Some(Subcommands::EmergencyStop { reason }) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
-            emergency::stop(&data_dir, terminal, format, reason).await
+            emergency::stop(&data_dir, terminal, reason).await
         }
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
-            execute(command, &client, terminal, format, arguments.model).await
+            execute(command, &mut terminal.with(&client), arguments.model).await
         }
     }
 }

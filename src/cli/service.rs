@@ -8,13 +8,12 @@ use std::process::Command;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use similar::TextDiff;
 
 use crate::cli::config_file;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::service_unit::{MARK, Manager, Service, UNIT, text};
 use crate::cli::temporary_directory::TemporaryDirectory;
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::cli::terminal::{Format, Terminal, cell};
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 
@@ -22,6 +21,9 @@ use crate::config::flags::Flags;
 const RUNNING: &str = "run/systemd/system";
 /// Whom the unit of the system runs as.
 const ACCOUNT: &str = "leverframe";
+
+/// Said where a person does not want what would be done.
+const REFUSED: &str = "nothing is changed";
 
 /// `service`.
 #[derive(Debug, Subcommand)]
@@ -120,9 +122,8 @@ impl PlaceArguments {
             Manager::System => Ok(self.under_root("etc/systemd/system").join(UNIT)),
             Manager::User => {
                 let directories = environment.directories().ok_or_else(|| {
-                    Failure::Usage(
-                        "HOME is not an absolute path: the directory of your units is not known"
-                            .to_owned(),
+                    Failure::usage(
+                        "HOME is not an absolute path: the directory of your units is not known",
                     )
                 })?;
                 let inside = directories.config.join("systemd/user").join(UNIT);
@@ -138,7 +139,6 @@ impl PlaceArguments {
 /// Carries out a subcommand.
 pub fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     environment: &Environment,
     command: ServiceCommands,
@@ -146,7 +146,7 @@ pub fn run(
     match command {
         ServiceCommands::Install(given) => install(terminal, flags, environment, &given),
         ServiceCommands::Uninstall(given) => uninstall(terminal, environment, &given),
-        ServiceCommands::Status(place) => status(terminal, format, environment, &place),
+        ServiceCommands::Status(place) => status(terminal, environment, &place),
     }
 }
 
@@ -172,17 +172,16 @@ fn install(
     }
     if place.root.is_none() && !Path::new("/").join(RUNNING).exists() {
         terminal.line(unit.trim_end())?;
-        return Err(Failure::Ended(
+        return Err(Failure::ended(
             "systemd does not run here, so nothing is written; the unit above is for another machine, here start \
-             `leverframe --daemon` with what starts other programs"
-                .to_owned(),
+             `leverframe --daemon` with what starts other programs",
         ));
     }
     if manager == Manager::System && !place.under_root("").join("usr").exists() {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{} is no root of a system",
             place.under_root("").display()
-        )));
+        ));
     }
     let file = place.file(environment)?;
     verify(terminal, manager, &unit)?;
@@ -191,20 +190,21 @@ fn install(
         terminal.line(&format!("{} is as it must be", shown(&file)))?;
     } else {
         if !old.is_empty() && !old.starts_with(MARK) {
-            return Err(Failure::Usage(format!(
+            return Err(usage!(
                 "{} was not written by this command: move it away first, or keep it and use a drop-in",
                 file.display()
-            )));
+            ));
         }
-        ask(terminal, &file, &old, &unit, given.yes)?;
+        config_file::show_change(terminal, &file, &old, &unit)?;
+        config_file::confirm(terminal, "Write this? [y/N]", given.yes, REFUSED)?;
         config_file::swap(&file, &unit, |_, file| {
             if config_file::read(file)? == old {
                 return Ok(());
             }
-            Err(Failure::Usage(format!(
+            Err(usage!(
                 "{} changed meanwhile; nothing is written: run this again",
                 file.display()
-            )))
+            ))
         })?;
         readable(&file)?;
         terminal.line(&format!("{} is written", shown(&file)))?;
@@ -222,7 +222,7 @@ fn install(
 fn readable(file: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644))
-        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
+        .map_err(|error| Failure::at(file, error))
 }
 
 fn shown(file: &Path) -> String {
@@ -234,27 +234,25 @@ fn program(given: &InstallArguments) -> Result<PathBuf, Failure> {
     let program = match &given.program {
         Some(named) => named.clone(),
         None => std::env::current_exe().map_err(|error| {
-            Failure::Usage(format!(
-                "where this program lies is not known ({error}): name it with --program"
-            ))
+            usage!("where this program lies is not known ({error}): name it with --program")
         })?,
     };
     if !program.is_absolute() {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "--program {}: expected an absolute path",
             program.display()
-        )));
+        ));
     }
     let hidden = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
     if given.place.manager() == Manager::System
         && hidden.iter().any(|hidden| program.starts_with(hidden))
     {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{} lies where a service of the system does not look: install it first \
              (`install -m755 {} /usr/local/bin/leverframe`), or name it with --program",
             program.display(),
             program.display()
-        )));
+        ));
     }
     Ok(program)
 }
@@ -265,13 +263,12 @@ fn places(manager: Manager, flags: &Flags) -> Result<Vec<String>, Failure> {
     for (option, path) in [("--config", &flags.config), ("--data-dir", &flags.data_dir)] {
         let Some(path) = path else { continue };
         if manager == Manager::System {
-            return Err(Failure::Usage(format!(
+            return Err(usage!(
                 "{option} does not go with a service of the system: its configuration is /etc/leverframe/config.toml and \
                  its data directory /var/lib/leverframe; a drop-in changes that"
-            )));
+            ));
         }
-        let path = std::path::absolute(path)
-            .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        let path = std::path::absolute(path).map_err(|error| Failure::at(path, error))?;
         words.push(option.to_owned());
         words.push(path.to_string_lossy().into_owned());
     }
@@ -294,8 +291,7 @@ fn verify(terminal: &mut Terminal<'_>, manager: Manager, unit: &str) -> Result<(
         })
         .collect::<Vec<_>>()
         .join("\n");
-    std::fs::write(&file, checked)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+    std::fs::write(&file, checked).map_err(|error| Failure::at(&file, error))?;
     let said = Command::new("systemd-analyze")
         .args([manager.option(), "verify", "--man=no"])
         // For a check of a person's unit it wants one, and a login by su has none.
@@ -309,44 +305,6 @@ fn verify(terminal: &mut Terminal<'_>, manager: Manager, unit: &str) -> Result<(
             String::from_utf8_lossy(&output.stderr).trim()
         ))),
         Err(_) => terminal.note("systemd-analyze is missing: the unit is not checked"),
-    }
-}
-
-fn ask(
-    terminal: &mut Terminal<'_>,
-    file: &Path,
-    old: &str,
-    new: &str,
-    yes: bool,
-) -> Result<(), Failure> {
-    let name = file.display().to_string();
-    let diff = TextDiff::from_lines(old, new);
-    let difference = diff
-        .unified_diff()
-        .context_radius(2)
-        .header(&name, &name)
-        .to_string();
-    for line in difference.lines() {
-        terminal.note(&cell(line))?;
-    }
-    confirm(terminal, "Write this? [y/N]", yes)
-}
-
-fn confirm(terminal: &mut Terminal<'_>, question: &str, yes: bool) -> Result<(), Failure> {
-    if yes {
-        return Ok(());
-    }
-    if terminal.attended == Attendance::Script {
-        return Err(Failure::Usage(
-            "no terminal to ask on: check the difference, then run this again with --yes"
-                .to_owned(),
-        ));
-    }
-    let answer = terminal.ask(question)?;
-    if matches!(answer.to_lowercase().as_str(), "y" | "yes") {
-        Ok(())
-    } else {
-        Err(Failure::Usage("nothing is changed".to_owned()))
     }
 }
 
@@ -421,24 +379,20 @@ fn uninstall(
         return terminal.line(&format!("there is no {}", shown(&file)));
     }
     if !old.starts_with(MARK) {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "{} was not written by this command: it stays",
             file.display()
-        )));
+        ));
     }
     let systemctl = manager.systemctl();
     if is_enabled(&file) {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "systemd starts {UNIT} by itself: run `{systemctl} disable --now leverframe` first"
-        )));
+        ));
     }
-    confirm(
-        terminal,
-        &format!("Remove {}? [y/N]", shown(&file)),
-        given.yes,
-    )?;
-    std::fs::remove_file(&file)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+    let question = format!("Remove {}? [y/N]", shown(&file));
+    config_file::confirm(terminal, &question, given.yes, REFUSED)?;
+    std::fs::remove_file(&file).map_err(|error| Failure::at(&file, error))?;
     terminal.line(&format!("{} is removed", shown(&file)))?;
     for drop_in in drop_ins(&file) {
         terminal.note(&format!("this stays: {}", cell(&drop_in)))?;
@@ -461,7 +415,6 @@ fn is_enabled(file: &Path) -> bool {
 
 fn status(
     terminal: &mut Terminal<'_>,
-    format: Format,
     environment: &Environment,
     place: &PlaceArguments,
 ) -> Result<(), Failure> {
@@ -477,7 +430,7 @@ fn status(
         enabled: asked.then(|| ask_systemd(manager, "is-enabled")).flatten(),
         file: file.display().to_string(),
     };
-    if format == Format::Json {
+    if terminal.format == Format::Json {
         return terminal.json(&found);
     }
     if !found.installed {

@@ -2,15 +2,14 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::cli::ask::{self, OnApproval};
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find;
 use crate::cli::list::{self, ListArguments};
 use crate::cli::take_over;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, Format, cell, create};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::client::listing::TableRow;
@@ -23,16 +22,11 @@ use crate::protocol::session::Session;
 use crate::text::untrusted::reveal;
 
 /// Goes back to an earlier session.
-pub async fn resume(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-) -> Result<(), Failure> {
-    let session_id = find::session(client, id).await?;
+pub async fn resume(cli: &mut Cli<'_>, id: &str) -> Result<(), Failure> {
+    let session_id = find::session(cli.client, id).await?;
     let resume = ResumeSession { session_id };
-    let session = find::submit(client, resume).await?;
-    take_over::print(terminal, format, &session, "resumed")
+    let session = find::submit(cli.client, resume).await?;
+    take_over::print(&mut cli.terminal, &session, "resumed")
 }
 
 /// `sessions call`.
@@ -50,20 +44,12 @@ pub struct CallArguments {
 }
 
 /// Calls a tool without a model, and prints its result.
-pub async fn call(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    given: CallArguments,
-) -> Result<(), Failure> {
+pub async fn call(cli: &mut Cli<'_>, given: CallArguments) -> Result<(), Failure> {
     let arguments = given.arguments.as_deref().unwrap_or("{}");
-    let arguments = serde_json::from_str(arguments).map_err(|error| {
-        Failure::Usage(format!(
-            "the arguments of the tool are no JSON object: {error}"
-        ))
-    })?;
+    let arguments = serde_json::from_str(arguments)
+        .map_err(|error| usage!("the arguments of the tool are no JSON object: {error}"))?;
     let call = CallTool {
-        session_id: find::session(client, &given.id).await?,
+        session_id: find::session(cli.client, &given.id).await?,
         tool: given.tool,
         arguments,
     };
@@ -72,28 +58,21 @@ pub async fn call(
     } else {
         OnApproval::Leave
     };
-    ask::run(client, terminal, format, call, on_approval).await
+    ask::run(cli, call, on_approval).await
 }
 
 /// Pauses a session, or lets it go on.
-pub async fn pause(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-    paused: bool,
-) -> Result<(), Failure> {
+pub async fn pause(cli: &mut Cli<'_>, id: &str, paused: bool) -> Result<(), Failure> {
     let update = UpdateSession {
-        session_id: find::session(client, id).await?,
+        session_id: find::session(cli.client, id).await?,
         title: None,
         model: None,
         paused: Some(paused),
         preferences: None,
     };
-    let session = find::submit(client, update).await?;
+    let session = find::submit(cli.client, update).await?;
     take_over::print(
-        terminal,
-        format,
+        &mut cli.terminal,
         &session,
         if paused { "paused" } else { "goes on" },
     )
@@ -101,26 +80,24 @@ pub async fn pause(
 
 /// Shows what models are told in every turn of a session, or sets it.
 pub async fn preferences(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     id: &str,
     words: &[String],
     clear: bool,
 ) -> Result<(), Failure> {
-    let id = find::session(client, id).await?;
+    let id = find::session(cli.client, id).await?;
     if words.is_empty() && !clear {
-        let session = client.call(GetSession { id }).await?;
-        return match (format, &session.preferences) {
-            (Format::Json, _) => terminal.json(&session),
-            (Format::Human, Some(text)) => terminal.line(&reveal(text)),
-            (Format::Human, None) => terminal.note("this session has no preferences"),
+        let session = cli.client.call(GetSession { id }).await?;
+        return match (cli.terminal.format, &session.preferences) {
+            (Format::Json, _) => cli.terminal.json(&session),
+            (Format::Human, Some(text)) => cli.terminal.line(&reveal(text)),
+            (Format::Human, None) => cli.terminal.note("this session has no preferences"),
         };
     }
     let text = if clear {
         String::new()
     } else {
-        ask::text(terminal, words)?
+        ask::text(&mut cli.terminal, words)?
     };
     let update = UpdateSession {
         session_id: id,
@@ -129,33 +106,26 @@ pub async fn preferences(
         paused: None,
         preferences: Some(text),
     };
-    let session = find::submit(client, update).await?;
+    let session = find::submit(cli.client, update).await?;
     let done = if session.preferences.is_some() {
         "preferences set"
     } else {
         "preferences removed"
     };
-    take_over::print(terminal, format, &session, done)
+    take_over::print(&mut cli.terminal, &session, done)
 }
 
 /// Takes the calls that were refused because too many waited off the Queue.
-pub async fn dismiss_refused(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-) -> Result<(), Failure> {
-    let session_id = find::session(client, id).await?;
+pub async fn dismiss_refused(cli: &mut Cli<'_>, id: &str) -> Result<(), Failure> {
+    let session_id = find::session(cli.client, id).await?;
     let dismiss = DismissRefusedCalls { session_id };
-    let session = find::submit(client, dismiss).await?;
-    take_over::print(terminal, format, &session, "dismissed its refused calls")
+    let session = find::submit(cli.client, dismiss).await?;
+    take_over::print(&mut cli.terminal, &session, "dismissed its refused calls")
 }
 
 /// Lists sessions, newest change first.
 pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     state: Option<SessionState>,
     channel: Option<String>,
     list: ListArguments,
@@ -166,7 +136,7 @@ pub async fn list(
         prefix: None,
         page: list.page(),
     };
-    list::run(client, terminal, format, query, list.watch).await
+    list::run(cli, query, list.watch).await
 }
 
 impl TableRow for Session {
@@ -195,40 +165,34 @@ impl TableRow for Session {
 
 /// Writes a whole session to a new file, never over an old one, or to standard output.
 pub async fn export(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     id: &str,
     file: Option<&Path>,
     wanted: Option<ExportFormat>,
 ) -> Result<(), Failure> {
-    let id = find::session(client, id).await?;
-    let wanted = wanted.unwrap_or(match format {
+    let id = find::session(cli.client, id).await?;
+    let wanted = wanted.unwrap_or(match cli.terminal.format {
         Format::Json => ExportFormat::Json,
         Format::Human => ExportFormat::Markdown,
     });
     let mut export = Export::new(id, wanted, Clock::System.now());
     let Some(path) = file.filter(|path| *path != Path::new("-")) else {
-        while let Some(part) = export.next(client).await? {
-            terminal.out.write_all(part.as_bytes())?;
+        while let Some(part) = export.next(cli.client).await? {
+            cli.terminal.out.write_all(part.as_bytes())?;
         }
         return Ok(());
     };
-    let made = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    if let Err(failure) = write_all(&mut export, client, made).await {
+    let made = create(path)?;
+    if let Err(failure) = write_all(&mut export, cli.client, made).await {
         // Half a session looks like a whole one. It is ours: it was made a moment ago.
         if let Err(error) = std::fs::remove_file(path) {
-            terminal.note(&format!("{} is not whole: {error}", path.display()))?;
+            cli.terminal
+                .note(&format!("{} is not whole: {error}", path.display()))?;
         }
         return Err(failure);
     }
     let text = format!("{} entries in {}", export.entries(), path.display());
-    terminal.note(&cell(&text))
+    cli.terminal.note(&cell(&text))
 }
 
 async fn write_all(

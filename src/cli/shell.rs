@@ -2,8 +2,7 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
-use crate::cli::terminal::{Format, Terminal};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::Cli;
 use crate::protocol::enums::InterpreterKind;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{EndInterpreter, RunInShell};
@@ -19,21 +18,15 @@ const fn prompt(kind: InterpreterKind) -> &'static str {
 }
 
 /// Runs the command of a request, or every line of the input until it ends where the command is empty.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-    request: ShellRequest,
-) -> Result<(), Failure> {
-    let session_id = find::session(client, id).await?;
+pub async fn run(cli: &mut Cli<'_>, id: &str, request: ShellRequest) -> Result<(), Failure> {
+    let session_id = find::session(cli.client, id).await?;
     if !request.command.is_empty() {
-        if one(client, terminal, format, session_id, request).await? {
-            return Err(Failure::Ended("the command failed".to_owned()));
+        if one(cli, session_id, request).await? {
+            return Err(Failure::ended("the command failed"));
         }
         return Ok(());
     }
-    while let Some(line) = terminal.ask_if_open(prompt(request.kind))? {
+    while let Some(line) = cli.terminal.ask_if_open(prompt(request.kind))? {
         match line.trim() {
             "" => {}
             "exit" | "quit" => return Ok(()),
@@ -42,7 +35,7 @@ pub async fn run(
                     command: command.to_owned(),
                     ..request.clone()
                 };
-                one(client, terminal, format, session_id, request).await?;
+                one(cli, session_id, request).await?;
             }
         }
     }
@@ -51,9 +44,7 @@ pub async fn run(
 
 /// Runs one command; whether it failed.
 async fn one(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     session_id: SessionId,
     request: ShellRequest,
 ) -> Result<bool, Failure> {
@@ -61,30 +52,21 @@ async fn one(
         session_id,
         request,
     };
-    let run = submit(client, request).await?;
-    match format {
-        Format::Json => terminal.json(&run)?,
-        Format::Human => terminal.line(reveal(&run.content).trim_end())?,
-    }
+    let run = submit(cli.client, request).await?;
+    let content = || reveal(&run.content).trim_end().to_owned();
+    cli.terminal.show_line(&run, content)?;
     Ok(run.is_error)
 }
 
 /// Ends the shell of a session, or its Python.
-pub async fn end(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    id: &str,
-    kind: InterpreterKind,
-) -> Result<(), Failure> {
-    let session_id = find::session(client, id).await?;
-    let ended = submit(client, EndInterpreter { session_id, kind }).await?;
-    match format {
-        Format::Json => terminal.json(&ended),
-        Format::Human => terminal.line(&format!(
+pub async fn end(cli: &mut Cli<'_>, id: &str, kind: InterpreterKind) -> Result<(), Failure> {
+    let session_id = find::session(cli.client, id).await?;
+    let ended = submit(cli.client, EndInterpreter { session_id, kind }).await?;
+    cli.terminal.show_line(&ended, || {
+        format!(
             "{} of {session_id} ended, after {} commands",
             kind.noun(),
             ended.commands
-        )),
-    }
+        )
+    })
 }

@@ -5,8 +5,7 @@ use clap::Subcommand;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::list;
-use crate::cli::terminal::{Format, Terminal, attended, cell};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::protocol::enums::SkillState;
 use crate::protocol::request::{DistrustSkill, GetSkill, ListSkills, TrustSkill};
 use crate::protocol::skill::{Skill, SkillReview};
@@ -41,81 +40,60 @@ pub enum SkillCommands {
 const WIDTH: usize = 160;
 
 /// Runs one of them.
-pub async fn run(
-    command: SkillCommands,
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-) -> Result<(), Failure> {
+pub async fn run(command: SkillCommands, cli: &mut Cli<'_>) -> Result<(), Failure> {
     match command {
-        SkillCommands::List => list::run(client, terminal, format, ListSkills {}, false).await,
-        SkillCommands::Show { name } => {
-            let review = client.call(GetSkill { name }).await?;
-            match format {
-                Format::Json => terminal.json(&review),
-                Format::Human => show_review(terminal, &review),
-            }
-        }
+        SkillCommands::List => list::run(cli, ListSkills {}, false).await,
+        SkillCommands::Show { name } => cli.query(GetSkill { name }, show_review).await,
         SkillCommands::Trust { name, sha256 } => {
             let sha256 = match sha256 {
                 Some(sha256) => sha256,
-                None => read_first(client, terminal, format, &name).await?,
+                None => read_first(cli, &name).await?,
             };
             done(
-                terminal,
-                format,
-                &submit(client, TrustSkill { name, sha256 }).await?,
+                &mut cli.terminal,
+                &submit(cli.client, TrustSkill { name, sha256 }).await?,
             )
         }
         SkillCommands::Distrust { name } => done(
-            terminal,
-            format,
-            &submit(client, DistrustSkill { name }).await?,
+            &mut cli.terminal,
+            &submit(cli.client, DistrustSkill { name }).await?,
         ),
     }
 }
 
 /// Shows what would be trusted and asks; the digest of what was shown.
-async fn read_first(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    name: &str,
-) -> Result<String, Failure> {
-    let review = client
+async fn read_first(cli: &mut Cli<'_>, name: &str) -> Result<String, Failure> {
+    let review = cli
+        .client
         .call(GetSkill {
             name: name.to_owned(),
         })
         .await?;
-    match format {
-        Format::Json => terminal.json(&review)?,
-        Format::Human => show_review(terminal, &review)?,
-    }
+    cli.terminal.show(&review, show_review)?;
     let Some(sha256) = review.skill.sha256 else {
         return Err(Failure::Ended(format!(
             "{}: there is nothing that could be trusted",
             cell(name)
         )));
     };
-    if !attended(terminal, format) {
-        terminal.note(&format!(
+    if !cli.terminal.is_attended() {
+        cli.terminal.note(&format!(
             "Nothing was trusted: add --sha256 {sha256} to trust these files."
         ))?;
         return Err(Failure::Waiting);
     }
-    let typed = terminal.ask("Agents follow this text. Type yes to trust it:")?;
+    let typed = cli
+        .terminal
+        .ask("Agents follow this text. Type yes to trust it:")?;
     if typed.trim() != "yes" {
-        terminal.note("Nothing was trusted.")?;
+        cli.terminal.note("Nothing was trusted.")?;
         return Err(Failure::Waiting);
     }
     Ok(sha256)
 }
 
-fn done(terminal: &mut Terminal<'_>, format: Format, skill: &Skill) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(skill),
-        Format::Human => show(terminal, skill),
-    }
+fn done(terminal: &mut Terminal<'_>, skill: &Skill) -> Result<(), Failure> {
+    terminal.show(skill, show)
 }
 
 fn show(terminal: &mut Terminal<'_>, skill: &Skill) -> Result<(), Failure> {

@@ -2,10 +2,9 @@
 
 use clap::Args;
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format};
 use crate::client::stats_lines;
 use crate::clock::{Clock, Day, Timestamp};
 use crate::protocol::duration;
@@ -35,12 +34,7 @@ pub struct StatsArguments {
 }
 
 /// Shows cost and health over time.
-pub async fn run(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    arguments: StatsArguments,
-) -> Result<(), Failure> {
+pub async fn run(cli: &mut Cli<'_>, arguments: StatsArguments) -> Result<(), Failure> {
     let since = arguments.since.as_deref();
     let by_hours = since.is_some_and(|text| text.ends_with(['h', 'm', 's']));
     let usual = if by_hours {
@@ -56,15 +50,16 @@ pub async fn run(
         step,
         by: arguments.by,
     };
-    let stats = client.call(query).await?;
-    match (arguments.format, format) {
-        (Some(StatsFormat::Csv), _) => Ok(terminal
+    let stats = cli.client.call(query).await?;
+    match (arguments.format, cli.terminal.format) {
+        (Some(StatsFormat::Csv), _) => Ok(cli
+            .terminal
             .out
             .write_all(stats_lines::csv(&stats).as_bytes())?),
-        (Some(StatsFormat::Json), _) | (None, Format::Json) => terminal.json(&stats),
+        (Some(StatsFormat::Json), _) | (None, Format::Json) => cli.terminal.json(&stats),
         (None, Format::Human) => {
             for note in stats_lines::notes(&stats) {
-                terminal.line(&note)?;
+                cli.terminal.line(&note)?;
             }
             let mut heads = stats_lines::HEADS.to_vec();
             let head = match stats.by {
@@ -78,10 +73,10 @@ pub async fn run(
                 *first = head;
             }
             let rows = stats_lines::rows(&stats);
-            table::print(terminal, &heads, &rows, "no data yet")?;
+            table::print(&mut cli.terminal, &heads, &rows, "no data yet")?;
             match stats.more_groups {
                 0 => Ok(()),
-                more => terminal.line(&format!("{OTHERS}: {more} more")),
+                more => cli.terminal.line(&format!("{OTHERS}: {more} more")),
             }
         }
     }
@@ -114,8 +109,8 @@ fn last(text: &str) -> Result<Timestamp, Failure> {
 }
 
 fn refused(option: &str, text: &str, more: &str) -> Failure {
-    Failure::Usage(format!(
+    usage!(
         "{option} {}: expected {more}a day like 2026-01-31, or a time like 2026-01-31T12:00:00Z",
         limit_line(text, 64)
-    ))
+    )
 }

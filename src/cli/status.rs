@@ -39,7 +39,6 @@ enum Bar {
 pub async fn run(
     data_dir: &std::path::Path,
     terminal: &mut Terminal<'_>,
-    format: Format,
     arguments: &StatusArguments,
 ) -> Result<(), Failure> {
     let bar = match (arguments.tmux, arguments.waybar) {
@@ -57,7 +56,7 @@ pub async fn run(
         (Err(failure), _) => return Err(failure),
     };
     let words = status.words(now.wall);
-    match (bar, format) {
+    match (bar, terminal.format) {
         (Bar::Tmux, _) => terminal.line(&for_tmux(&status, &words)),
         (Bar::Waybar, _) => terminal.json(&for_waybar(&status, &words)),
         (Bar::None, Format::Json) => terminal.json(&status),

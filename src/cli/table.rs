@@ -1,6 +1,7 @@
 //! Lists: aligned tables for people, one JSON object a line for programs. Cells hold revealed text, one line each; the
 //! last column is not padded.
 
+use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::exit::Failure;
@@ -9,16 +10,23 @@ use crate::client::listing::TableRow;
 use crate::protocol::snapshot::Page;
 
 /// Writes items as a table or as JSON.
-pub fn list<T: TableRow>(
+pub fn list<T: TableRow>(terminal: &mut Terminal<'_>, items: &[T]) -> Result<(), Failure> {
+    rows(terminal, T::HEADS, T::NOTHING, items, TableRow::cells)
+}
+
+/// Writes items as a table of the cells that `cells` makes of each, or as JSON.
+pub fn rows<T: Serialize>(
     terminal: &mut Terminal<'_>,
-    format: Format,
+    heads: &[&str],
+    nothing: &str,
     items: &[T],
+    cells: impl Fn(&T) -> Vec<String>,
 ) -> Result<(), Failure> {
-    match format {
+    match terminal.format {
         Format::Json => items.iter().try_for_each(|item| terminal.json(item)),
         Format::Human => {
-            let rows: Vec<Vec<String>> = items.iter().map(TableRow::cells).collect();
-            print(terminal, T::HEADS, &rows, T::NOTHING)
+            let rows: Vec<Vec<String>> = items.iter().map(cells).collect();
+            print(terminal, heads, &rows, nothing)
         }
     }
 }
@@ -26,14 +34,10 @@ pub fn list<T: TableRow>(
 /// Writes one row without its heads, in columns of these widths.
 pub fn row<T: TableRow>(
     terminal: &mut Terminal<'_>,
-    format: Format,
     item: &T,
     widths: &[usize],
 ) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(item),
-        Format::Human => terminal.line(&aligned(&item.cells(), widths)),
-    }
+    terminal.show_line(item, || aligned(&item.cells(), widths))
 }
 
 /// The widths of the columns of these items.
@@ -66,12 +70,8 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
 }
 
 /// Writes one page; says where there are more.
-pub fn page<T: TableRow>(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    page: &Page<T>,
-) -> Result<(), Failure> {
-    list(terminal, format, &page.items)?;
+pub fn page<T: TableRow>(terminal: &mut Terminal<'_>, page: &Page<T>) -> Result<(), Failure> {
+    list(terminal, &page.items)?;
     match page.next_cursor {
         Some(_) => terminal.note(&format!(
             "there are more than these {}: --limit takes up to 500",

@@ -1,11 +1,16 @@
 //! Where a command reads and writes. Nothing below `cli` prints in any other way.
 
+use std::fs::File;
 use std::io::{self, BufRead, Read as _, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::cli::exit::Failure;
+use crate::cli::find::submit;
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::request::{Answer, Command, Outcome, Query, Request};
 use crate::text::untrusted::{escape_line, reveal_line};
 
 /// Whether a person sits at it.
@@ -36,17 +41,93 @@ pub struct Terminal<'a> {
     pub input: &'a mut dyn BufRead,
     /// Who is there.
     pub attended: Attendance,
+    /// How results are written.
+    pub format: Format,
 }
 
+/// What a command works with: the engine that it asks, and the terminal on which it answers.
+pub struct Cli<'a> {
+    /// The engine.
+    pub client: &'a dyn ConsoleClient,
+    /// Input and output.
+    pub terminal: Terminal<'a>,
+}
+
+impl Cli<'_> {
+    /// Asks, and shows the reply.
+    pub async fn query<R>(&mut self, query: R, human: Renderer<R::Reply>) -> Result<(), Failure>
+    where
+        R: Request<Wire = Query, Answer = Answer, Reply: Serialize>,
+    {
+        let reply = self.client.call(query).await?;
+        self.terminal.show(&reply, human)
+    }
+
+    /// Carries out a command of the person at this command line, and shows its reply.
+    pub async fn submit<C>(&mut self, command: C, human: Renderer<C::Reply>) -> Result<(), Failure>
+    where
+        C: Request<Wire = Command, Answer = Outcome, Reply: Serialize>,
+    {
+        let reply = submit(self.client, command).await?;
+        self.terminal.show(&reply, human)
+    }
+}
+
+/// What people read of a result.
+type Renderer<T> = fn(&mut Terminal<'_>, &T) -> Result<(), Failure>;
+
 impl Terminal<'_> {
+    /// The same terminal, for a command that asks this engine.
+    pub fn with<'a>(&'a mut self, client: &'a dyn ConsoleClient) -> Cli<'a> {
+        let terminal = Terminal {
+            out: &mut *self.out,
+            err: &mut *self.err,
+            input: &mut *self.input,
+            attended: self.attended,
+            format: self.format,
+        };
+        Cli { client, terminal }
+    }
+
+    /// Whether somebody is there to be asked.
+    pub fn is_attended(&self) -> bool {
+        self.format == Format::Human && self.attended == Attendance::Person
+    }
+
     /// A line of a result. Outside text in it must have been revealed.
     pub fn line(&mut self, text: &str) -> Result<(), Failure> {
         Ok(writeln!(self.out, "{text}")?)
     }
 
     /// An object as a line of JSON.
-    pub fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+    pub fn json<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
         self.line(&json_line(value)?)
+    }
+
+    /// Lines of a result.
+    pub fn lines(&mut self, lines: &[String]) -> Result<(), Failure> {
+        lines.iter().try_for_each(|line| self.line(line))
+    }
+
+    /// A result: the object for programs, for people what `human` writes about it.
+    pub fn show<T: Serialize + ?Sized>(
+        &mut self,
+        value: &T,
+        human: impl FnOnce(&mut Self, &T) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => self.json(value),
+            Format::Human => human(self, value),
+        }
+    }
+
+    /// A result that is one line for people.
+    pub fn show_line<T: Serialize + ?Sized>(
+        &mut self,
+        value: &T,
+        line: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        self.show(value, |terminal, _| terminal.line(&line()))
     }
 
     /// A word to the person, beside the result.
@@ -80,7 +161,7 @@ impl Terminal<'_> {
 
 /// An object on one line of JSON, as it goes to a terminal or into a file that somebody looks at in one. What a terminal
 /// would act on is escaped; the value is the same.
-pub fn json_line(value: &impl Serialize) -> Result<String, Failure> {
+pub fn json_line<T: Serialize + ?Sized>(value: &T) -> Result<String, Failure> {
     let text = serde_json::to_string(value).map_err(anyhow::Error::from)?;
     Ok(escape_line(&text).into_owned())
 }
@@ -90,11 +171,6 @@ pub fn cell(text: &str) -> String {
     reveal_line(text).into_owned()
 }
 
-/// Whether somebody is there to be asked.
-pub fn attended(terminal: &Terminal<'_>, format: Format) -> bool {
-    format == Format::Human && terminal.attended == Attendance::Person
-}
-
 /// Standard input for `-`, else a file; at most one byte more than `most`.
 pub fn read(terminal: &mut Terminal<'_>, file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
@@ -102,8 +178,18 @@ pub fn read(terminal: &mut Terminal<'_>, file: &Path, most: u64) -> Result<Vec<u
         terminal.input.take(most + 1).read_to_end(&mut bytes)?;
         return Ok(bytes);
     }
-    std::fs::File::open(file)
+    File::open(file)
         .and_then(|open| open.take(most + 1).read_to_end(&mut bytes))
-        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+        .map_err(|error| Failure::at(file, error))?;
     Ok(bytes)
+}
+
+/// Makes a file that only its owner reads, never over one that is there.
+pub fn create(file: &Path) -> Result<File, Failure> {
+    File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)
+        .map_err(|error| Failure::at(file, error))
 }

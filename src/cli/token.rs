@@ -6,10 +6,10 @@ use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Cli, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::config::environment::Environment;
@@ -89,36 +89,29 @@ impl Place<'_> {
 /// Carries out the subcommand.
 pub async fn run(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     environment: &Environment,
     data_dir: &Path,
     command: TokenCommands,
 ) -> Result<(), Failure> {
     match connect::daemon(data_dir).await {
-        Ok(client) => through(&client, terminal, format, command).await,
+        Ok(client) => through(&mut terminal.with(&client), command).await,
         Err(Failure::NothingRunning(_)) => {
             let place = Place::Files(flags, environment, data_dir);
-            carry_out(&place, terminal, format, command).await
+            carry_out(&place, terminal, command).await
         }
         Err(other) => Err(other),
     }
 }
 
 /// The same through an engine that is known already.
-pub async fn through(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: TokenCommands,
-) -> Result<(), Failure> {
-    carry_out(&Place::Daemon(client), terminal, format, command).await
+pub async fn through(cli: &mut Cli<'_>, command: TokenCommands) -> Result<(), Failure> {
+    carry_out(&Place::Daemon(cli.client), &mut cli.terminal, command).await
 }
 
 async fn carry_out(
     place: &Place<'_>,
     terminal: &mut Terminal<'_>,
-    format: Format,
     command: TokenCommands,
 ) -> Result<(), Failure> {
     match command {
@@ -137,22 +130,16 @@ async fn carry_out(
                     expires_at,
                 })
                 .await?;
-            match format {
-                Format::Json => terminal.json(&made),
-                // Alone on its line, for a script that keeps it.
-                Format::Human => terminal.line(&made.value),
-            }
+            // Alone on its line, for a script that keeps it.
+            terminal.show_line(&made, || made.value.clone())
         }
         TokenCommands::List { all } => {
             let page = place.list(all).await?;
-            table::page(terminal, format, &page)
+            table::page(terminal, &page)
         }
         TokenCommands::Revoke { name } => {
             let revoked = place.submit(RevokeToken { name }).await?;
-            match format {
-                Format::Json => terminal.json(&revoked),
-                Format::Human => terminal.line(&format!("revoked {}", cell(&revoked.name))),
-            }
+            terminal.show_line(&revoked, || format!("revoked {}", cell(&revoked.name)))
         }
     }
 }
@@ -160,9 +147,9 @@ async fn carry_out(
 /// When a token ends.
 fn end(text: &str) -> Result<Timestamp, Failure> {
     duration::ahead(text, Clock::System.now()).ok_or_else(|| {
-        Failure::Usage(format!(
+        usage!(
             "--expires {}: expected a time to come, like 12h, 30d, 2030-01-31 or 2030-01-31T12:00:00Z",
             limit_line(text, 64)
-        ))
+        )
     })
 }

@@ -198,7 +198,7 @@ pub fn or_dash(text: String) -> String {
 }
 
 /// The value, or a dash where there is none.
-fn known(value: Option<impl ToString>) -> String {
+pub fn known(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 

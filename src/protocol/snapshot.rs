@@ -207,6 +207,16 @@ pub struct PageRequest {
     pub cursor: Option<String>,
 }
 
+impl PageRequest {
+    /// The first page, with at most so many.
+    pub const fn first(limit: Option<u32>) -> Self {
+        Self {
+            limit,
+            cursor: None,
+        }
+    }
+}
+
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]

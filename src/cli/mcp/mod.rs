@@ -12,13 +12,12 @@ use serde::Serialize;
 
 use crate::cli::config_file;
 use crate::cli::connect;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find::submit;
 use crate::cli::list;
 use crate::cli::mcp_login::{self, LoginArguments};
 use crate::cli::mcp_serve;
-use crate::cli::terminal::{Format, Terminal, attended, cell, read};
-use crate::client::console_client::ConsoleClient;
+use crate::cli::terminal::{Cli, Format, Terminal, cell, read};
 use crate::config::edit::{NewServer, add_server, remove_server};
 use crate::config::flags::Flags;
 use crate::config::mcp::is_server_name;
@@ -176,41 +175,33 @@ struct ImportRow<'a> {
 pub async fn run(
     command: McpCommands,
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     paths: &Paths,
 ) -> Result<(), Failure> {
     match command {
-        McpCommands::Add(arguments) => add(terminal, format, flags, paths, arguments).await,
+        McpCommands::Add(arguments) => add(terminal, flags, paths, arguments).await,
         McpCommands::Remove { name } => remove(terminal, flags, paths, &name),
-        McpCommands::Login(arguments) => {
-            mcp_login::login(terminal, format, flags, paths, arguments).await
-        }
-        McpCommands::Logout { name } => mcp_login::logout(terminal, format, flags, &name),
+        McpCommands::Login(arguments) => mcp_login::login(terminal, flags, paths, arguments).await,
+        McpCommands::Logout { name } => mcp_login::logout(terminal, flags, &name),
         McpCommands::Import {
             file,
             only,
             preview,
-        } => import_file(terminal, format, flags, paths, &file, &only, preview),
+        } => import_file(terminal, flags, paths, &file, &only, preview),
         McpCommands::Serve { client } => mcp_serve::run(&paths.data_dir, client).await,
         McpCommands::List => {
             let client = connect::daemon(&paths.data_dir).await?;
-            list::run(&client, terminal, format, ListMcpServers {}, false).await
+            list::run(&mut terminal.with(&client), ListMcpServers {}, false).await
         }
         command => {
             let client = connect::daemon(&paths.data_dir).await?;
-            through(command, &client, terminal, format).await
+            through(command, &mut terminal.with(&client)).await
         }
     }
 }
 
 /// Those that ask a daemon.
-async fn through(
-    command: McpCommands,
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-) -> Result<(), Failure> {
+async fn through(command: McpCommands, cli: &mut Cli<'_>) -> Result<(), Failure> {
     match command {
         McpCommands::Add(_)
         | McpCommands::Remove { .. }
@@ -219,42 +210,31 @@ async fn through(
         | McpCommands::Logout { .. }
         | McpCommands::Serve { .. }
         | McpCommands::List => Ok(()),
-        McpCommands::Show { name } => {
-            let review = client.call(GetMcpServer { name }).await?;
-            show::review(terminal, format, &review)
-        }
-        McpCommands::Test { name } => test(client, terminal, format, name).await.map(|_| ()),
-        McpCommands::Trust { name, sha256, tool } => {
-            trust(client, terminal, format, name, sha256, tool).await
-        }
+        McpCommands::Show { name } => cli.query(GetMcpServer { name }, show::review).await,
+        McpCommands::Test { name } => test(cli, name).await.map(|_| ()),
+        McpCommands::Trust { name, sha256, tool } => trust(cli, name, sha256, tool).await,
         McpCommands::Distrust { name } => {
-            let review = submit(client, DistrustMcpServer { name }).await?;
-            show::server(terminal, format, &review.server)
+            let review = submit(cli.client, DistrustMcpServer { name }).await?;
+            cli.terminal.show(&review.server, show::server)
         }
-        McpCommands::Start { name } => {
-            let server = submit(client, StartMcpServer { name }).await?;
-            show::server(terminal, format, &server)
-        }
-        McpCommands::Stop { name } => {
-            let server = submit(client, StopMcpServer { name }).await?;
-            show::server(terminal, format, &server)
-        }
+        McpCommands::Start { name } => cli.submit(StartMcpServer { name }, show::server).await,
+        McpCommands::Stop { name } => cli.submit(StopMcpServer { name }, show::server).await,
         McpCommands::Resources { name, uri: None } => {
-            let page = submit(client, ListMcpResources { name }).await?;
-            show::resources(terminal, format, &page.items)
+            let page = submit(cli.client, ListMcpResources { name }).await?;
+            show::resources(&mut cli.terminal, &page.items)
         }
         McpCommands::Resources {
             name,
             uri: Some(uri),
         } => {
-            let text = submit(client, ReadMcpResource { name, uri }).await?;
-            say(terminal, format, &text.text, &text)
+            let text = submit(cli.client, ReadMcpResource { name, uri }).await?;
+            say(&mut cli.terminal, &text.text, &text)
         }
         McpCommands::Prompts {
             name, prompt: None, ..
         } => {
-            let page = submit(client, ListMcpPrompts { name }).await?;
-            show::prompts(terminal, format, &page.items)
+            let page = submit(cli.client, ListMcpPrompts { name }).await?;
+            show::prompts(&mut cli.terminal, &page.items)
         }
         McpCommands::Prompts {
             name,
@@ -267,61 +247,47 @@ async fn through(
                 prompt,
                 arguments,
             };
-            let text = submit(client, order).await?;
-            say(terminal, format, &text.text, &text)
+            let text = submit(cli.client, order).await?;
+            say(&mut cli.terminal, &text.text, &text)
         }
     }
 }
 
 /// A text of a server: on a terminal what it would act on is shown, elsewhere it is as it came.
-fn say(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    text: &str,
-    object: &impl Serialize,
-) -> Result<(), Failure> {
-    match format {
-        Format::Json => terminal.json(object),
-        Format::Human => {
-            for line in text.lines() {
-                terminal.line(&escape_line(line))?;
-            }
-            Ok(())
+fn say(terminal: &mut Terminal<'_>, text: &str, object: &impl Serialize) -> Result<(), Failure> {
+    terminal.show(object, |terminal, _| {
+        for line in text.lines() {
+            terminal.line(&escape_line(line))?;
         }
-    }
+        Ok(())
+    })
 }
 
 pub(super) fn pairs(what: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let pair = |text: &String| {
-        let (name, value) = text.split_once('=').ok_or_else(|| {
-            Failure::Usage(format!("{what} `{}`: expected NAME=VALUE", cell(text)))
-        })?;
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| usage!("{what} `{}`: expected NAME=VALUE", cell(text)))?;
         Ok((name.trim().to_owned(), value.to_owned()))
     };
     given.iter().map(pair).collect()
 }
 
-async fn test(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    name: String,
-) -> Result<McpServerReview, Failure> {
+async fn test(cli: &mut Cli<'_>, name: String) -> Result<McpServerReview, Failure> {
     let began = Instant::now();
-    let review = submit(client, TestMcpServer { name }).await?;
-    show::review(terminal, format, &review)?;
-    if format == Format::Human {
+    let review = submit(cli.client, TestMcpServer { name }).await?;
+    cli.terminal.show(&review, show::review)?;
+    if cli.terminal.format == Format::Human {
         let millis = began.elapsed().as_millis();
-        terminal.line(&format!("{:<15} {millis} ms", "answered in"))?;
+        cli.terminal
+            .line(&format!("{:<15} {millis} ms", "answered in"))?;
     }
     Ok(review)
 }
 
 /// Trusts what the digest names, or shows it and asks.
 async fn trust(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
+    cli: &mut Cli<'_>,
     name: String,
     sha256: Option<String>,
     tools: Vec<String>,
@@ -330,8 +296,8 @@ async fn trust(
         Some(sha256) => sha256,
         None => {
             let name = name.clone();
-            let review = client.call(GetMcpServer { name }).await?;
-            read_first(terminal, format, &review)?
+            let review = cli.client.call(GetMcpServer { name }).await?;
+            read_first(&mut cli.terminal, &review)?
         }
     };
     let order = TrustMcpServer {
@@ -339,24 +305,20 @@ async fn trust(
         sha256,
         tools: (!tools.is_empty()).then_some(tools),
     };
-    let review = submit(client, order).await?;
-    show::server(terminal, format, &review.server)
+    let review = submit(cli.client, order).await?;
+    cli.terminal.show(&review.server, show::server)
 }
 
 /// Shows what would be trusted and asks; the digest of what was shown.
-fn read_first(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    review: &McpServerReview,
-) -> Result<String, Failure> {
-    show::review(terminal, format, review)?;
+fn read_first(terminal: &mut Terminal<'_>, review: &McpServerReview) -> Result<String, Failure> {
+    terminal.show(review, show::review)?;
     let name = cell(&review.server.name);
     let Some(sha256) = review.offered_sha256.clone() else {
         return Err(Failure::Ended(format!(
             "{name} was never seen: `leverframe mcp test {name}` connects it"
         )));
     };
-    if !attended(terminal, format) {
+    if !terminal.is_attended() {
         terminal.note(&format!(
             "Nothing was trusted: add --sha256 {sha256} to trust this."
         ))?;
@@ -373,21 +335,20 @@ fn read_first(
 
 async fn add(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     paths: &Paths,
     arguments: AddArguments,
 ) -> Result<(), Failure> {
     let name = arguments.name.clone();
     if !is_server_name(&name) {
-        return Err(Failure::Usage(format!(
+        return Err(usage!(
             "`{}` is not a name for a server: 1 to 32 of a-z, 0-9, _ and -, with no _ at an end and no __",
             cell(&name)
-        )));
+        ));
     }
     if arguments.url.is_none() && arguments.command.is_empty() {
-        return Err(Failure::Usage(
-            "name the server: --url ADDRESS, or -- COMMAND ARGUMENTS".to_owned(),
+        return Err(Failure::usage(
+            "name the server: --url ADDRESS, or -- COMMAND ARGUMENTS",
         ));
     }
     let (plain, passed): (Vec<String>, Vec<String>) =
@@ -414,7 +375,7 @@ async fn add(
         "wrote [mcp.{name}] into {}",
         paths.config_file.display()
     ))?;
-    if attended(terminal, format) && offer(terminal, paths, &name).await? {
+    if terminal.is_attended() && offer(terminal, paths, &name).await? {
         return Ok(());
     }
     terminal.note(&format!(
@@ -433,7 +394,7 @@ async fn offer(terminal: &mut Terminal<'_>, paths: &Paths, name: &str) -> Result
         return Ok(false);
     }
     submit(&client, ReloadConfiguration { preview: false }).await?;
-    let review = test(&client, terminal, Format::Human, name.to_owned()).await?;
+    let review = test(&mut terminal.with(&client), name.to_owned()).await?;
     let Some(sha256) = review.offered_sha256 else {
         return Ok(true);
     };
@@ -451,7 +412,7 @@ async fn offer(terminal: &mut Terminal<'_>, paths: &Paths, name: &str) -> Result
         tools: None,
     };
     let review = submit(&client, order).await?;
-    show::server(terminal, Format::Human, &review.server)?;
+    terminal.show(&review.server, show::server)?;
     Ok(true)
 }
 
@@ -486,14 +447,13 @@ fn remove(
 
 fn import_file(
     terminal: &mut Terminal<'_>,
-    format: Format,
     flags: &Flags,
     paths: &Paths,
     path: &Path,
     only: &[String],
     preview: bool,
 ) -> Result<(), Failure> {
-    let wrong = |problem: String| Failure::Usage(format!("{} {problem}", path.display()));
+    let wrong = |problem: String| usage!("{} {problem}", path.display());
     let bytes = read(terminal, path, MAX_IMPORT)?;
     if bytes.len() as u64 > MAX_IMPORT {
         return Err(wrong("is larger than 1 MiB".to_owned()));
@@ -523,13 +483,13 @@ fn import_file(
             problem: entry.server.as_ref().err().map(String::as_str),
             notes: &entry.notes,
         };
-        match format {
+        match terminal.format {
             Format::Json => terminal.json(&row)?,
             Format::Human => show_entry(terminal, entry)?,
         }
     }
     if written == 0 {
-        return Err(Failure::Ended("nothing was imported".to_owned()));
+        return Err(Failure::ended("nothing was imported"));
     }
     if preview {
         return terminal.note("Nothing was written.");

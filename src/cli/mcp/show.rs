@@ -10,14 +10,7 @@ use crate::text::untrusted::{limit_line, reveal_line};
 const WIDTH: usize = 160;
 
 /// A server without its tools.
-pub fn server(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    server: &McpServer,
-) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(server);
-    }
+pub fn server(terminal: &mut Terminal<'_>, server: &McpServer) -> Result<(), Failure> {
     for line in server_lines::server(server) {
         terminal.line(&line)?;
     }
@@ -25,15 +18,8 @@ pub fn server(
 }
 
 /// A server with its tools, the difference and the end of its log.
-pub fn review(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    review: &McpServerReview,
-) -> Result<(), Failure> {
-    if format == Format::Json {
-        return terminal.json(review);
-    }
-    server(terminal, format, &review.server)?;
+pub fn review(terminal: &mut Terminal<'_>, review: &McpServerReview) -> Result<(), Failure> {
+    terminal.show(&review.server, server)?;
     if let Some(sha256) = &review.offered_sha256 {
         terminal.line(&format!("{:<15} {sha256}", "digest"))?;
     }
@@ -57,53 +43,39 @@ pub fn review(
 }
 
 /// Resources, one a line.
-pub fn resources(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    resources: &[McpResource],
-) -> Result<(), Failure> {
+pub fn resources(terminal: &mut Terminal<'_>, resources: &[McpResource]) -> Result<(), Failure> {
     for one in resources {
-        match format {
-            Format::Json => terminal.json(one)?,
-            Format::Human => {
-                let about = [one.name.as_str(), one.description.as_str()];
-                let about: Vec<&str> = about.into_iter().filter(|text| !text.is_empty()).collect();
-                let about = limit_line(&about.join(", "), WIDTH);
-                terminal.line(&format!("{}  {about}", cell(&one.uri)))?;
-            }
-        }
+        terminal.show(one, |terminal, _| {
+            let about = [one.name.as_str(), one.description.as_str()];
+            let about: Vec<&str> = about.into_iter().filter(|text| !text.is_empty()).collect();
+            let about = limit_line(&about.join(", "), WIDTH);
+            terminal.line(&format!("{}  {about}", cell(&one.uri)))
+        })?;
     }
-    if resources.is_empty() && format == Format::Human {
+    if resources.is_empty() && terminal.format == Format::Human {
         terminal.note("it has no resources")?;
     }
     Ok(())
 }
 
 /// Prompts with their arguments, one a line.
-pub fn prompts(
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    prompts: &[McpPrompt],
-) -> Result<(), Failure> {
+pub fn prompts(terminal: &mut Terminal<'_>, prompts: &[McpPrompt]) -> Result<(), Failure> {
     for one in prompts {
-        match format {
-            Format::Json => terminal.json(one)?,
-            Format::Human => {
-                let mut words = vec![cell(&one.name)];
-                for argument in &one.arguments {
-                    let name = cell(&argument.name);
-                    words.push(if argument.required {
-                        format!("{name}=…")
-                    } else {
-                        format!("[{name}=…]")
-                    });
-                }
-                let about = limit_line(&one.description, WIDTH);
-                terminal.line(&format!("{}  {about}", words.join(" ")))?;
+        terminal.show(one, |terminal, _| {
+            let mut words = vec![cell(&one.name)];
+            for argument in &one.arguments {
+                let name = cell(&argument.name);
+                words.push(if argument.required {
+                    format!("{name}=…")
+                } else {
+                    format!("[{name}=…]")
+                });
             }
-        }
+            let about = limit_line(&one.description, WIDTH);
+            terminal.line(&format!("{}  {about}", words.join(" ")))
+        })?;
     }
-    if prompts.is_empty() && format == Format::Human {
+    if prompts.is_empty() && terminal.format == Format::Human {
         terminal.note("it has no prompts")?;
     }
     Ok(())

@@ -45,9 +45,8 @@ impl Shell<'_> {
         for row in rows {
             self.out.line(&row)?;
         }
-        Ok(self
-            .out
-            .line("`autonomy NAME` shows what each level would have allowed, and sets one.")?)
+        self.out
+            .line("`autonomy NAME` shows what each level would have allowed, and sets one.")
     }
 
     fn channel(&mut self, named: &str) -> Result<Option<Channel>, Failure> {
@@ -121,7 +120,7 @@ impl Shell<'_> {
             return Ok(());
         };
         if level == policy.autonomy && policy.expires_at.is_none() {
-            return Ok(self.out.line("nothing was changed")?);
+            return self.out.line("nothing was changed");
         }
         let mut seconds = None;
         if autonomy_selector::raises(policy, level) {

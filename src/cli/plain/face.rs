@@ -38,11 +38,10 @@ pub fn choose(place: TerminalFacts, environment: &Environment) -> Result<Console
         return Ok(ConsoleKind::Plain(None));
     }
     if !place.input {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "the console needs a terminal as its input and output.\n\
              Without one: `leverframe --daemon` runs the engine, `leverframe approvals list` and the other \
-             commands talk to it (`leverframe --help`), `leverframe --plain` reads its commands from any input"
-                .to_owned(),
+             commands talk to it (`leverframe --help`), `leverframe --plain` reads its commands from any input",
         ));
     }
     Ok(if environment.accessible() {

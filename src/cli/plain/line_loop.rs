@@ -14,7 +14,7 @@ use crate::cli::plain::input::{Answers, Cut, InputLine, LineReader};
 use crate::cli::plain::out::Out;
 use crate::cli::plain::shell::{Reply, Shell, Stage};
 use crate::cli::plain::words::{self, HELP};
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::console::access::Hosting;
 use crate::console::hosts::Link;
@@ -113,7 +113,7 @@ impl Shell<'_> {
             .as_ref()
             .is_some_and(|engine| engine.held_since.is_some());
         let stop = if held { "STOPPED, " } else { "" };
-        Ok(self.out.prompt(&format!("[{stop}{waiting} need you] > "))?)
+        self.out.prompt(&format!("[{stop}{waiting} need you] > "))
     }
 
     /// What failed, in words; an output that is closed ends the console.
@@ -197,10 +197,10 @@ impl Shell<'_> {
             for key in arrived {
                 self.items.of(key);
             }
-            return Ok(self.out.line(&format!(
+            return self.out.line(&format!(
                 "new: {} more need you; `queue` lists them",
                 arrived.len()
-            ))?);
+            ));
         }
         for key in arrived {
             let number = self.items.of(key);
@@ -217,9 +217,9 @@ impl Shell<'_> {
             return match rest.parse::<usize>() {
                 Ok(choice) => self.take_choice(number, choice, &line).await,
                 Err(_) if rest.is_empty() => self.print_item(number).await,
-                Err(_) => Ok(self
+                Err(_) => self
                     .out
-                    .line("a number of the queue, or two: which one, and which of its choices")?),
+                    .line("a number of the queue, or two: which one, and which of its choices"),
             };
         }
         match (word, rest) {
@@ -297,11 +297,12 @@ impl Shell<'_> {
                 for line in error.to_string().lines() {
                     self.out.line(&cell(line))?;
                 }
-                return Ok(self.out.line("`help` lists what can be typed here")?);
+                return self.out.line("`help` lists what can be typed here");
             }
         };
+        let format = parsed.format();
         let command = match parsed.command {
-            None => return Ok(self.out.line("`help` lists what can be typed")?),
+            None => return self.out.line("`help` lists what can be typed"),
             // A decision is about what was printed here, so it is made here.
             Some(
                 Subcommands::Approvals(
@@ -310,9 +311,9 @@ impl Shell<'_> {
                 | Subcommands::Continuations(ContinuationCommands::Resolve { .. })
                 | Subcommands::Outbox(OutboxCommands::Resolve { .. }),
             ) => {
-                return Ok(self.out.line(
+                return self.out.line(
                     "decide it here: `queue` lists it, its number prints it in full, its choices decide",
-                )?);
+                );
             }
             Some(
                 Subcommands::Attach(_)
@@ -325,16 +326,11 @@ impl Shell<'_> {
                     database: Some(_), ..
                 },
             ) => {
-                return Ok(self
+                return self
                     .out
-                    .line("not from here: run it on the command line of the machine itself")?);
+                    .line("not from here: run it on the command line of the machine itself");
             }
             Some(command) => command,
-        };
-        let format = if parsed.json {
-            Format::Json
-        } else {
-            Format::Human
         };
         let client = Arc::clone(&self.client);
         let (mut out, mut err) = (Out::new(), Out::new());
@@ -345,17 +341,13 @@ impl Shell<'_> {
             err: &mut err,
             input: &mut answers,
             attended: Attendance::Person,
+            format,
         };
+        let mut cli = terminal.with(client.as_ref());
         let incoming = &mut self.incoming;
         let mut missed = Vec::new();
         let done = {
-            let work = Box::pin(execute(
-                command,
-                client.as_ref(),
-                &mut terminal,
-                format,
-                parsed.model,
-            ));
+            let work = Box::pin(execute(command, &mut cli, parsed.model));
             tokio::pin!(work);
             loop {
                 tokio::select! {
@@ -395,7 +387,7 @@ impl Shell<'_> {
             return Ok(());
         };
         if line.text.trim() != "stop" || line.pasted {
-            return Ok(self.out.line("not stopped")?);
+            return self.out.line("not stopped");
         }
         self.act(Command::EmergencyStop(EmergencyStop { reason: None }))
             .await?;
@@ -423,7 +415,7 @@ impl Shell<'_> {
         };
         if live.is_empty() {
             self.ended = Some(QuitKind::Stop);
-            return Ok(self.out.line(&work)?);
+            return self.out.line(&work);
         }
         self.out.line(&format!(
             "This console holds the engine, and with it the channels {}.",

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use crate::cli::exit::Failure;
 use crate::text::ascii;
 
 /// Standard output.
@@ -17,16 +18,16 @@ impl Out {
     }
 
     /// A line. Outside text in it must have been revealed.
-    pub fn line(&mut self, text: &str) -> io::Result<()> {
+    pub fn line(&mut self, text: &str) -> Result<(), Failure> {
         self.write_all(text.as_bytes())?;
         self.write_all(b"\n")?;
-        self.flush()
+        Ok(self.flush()?)
     }
 
     /// What a person is asked; the answer goes behind it.
-    pub fn prompt(&mut self, text: &str) -> io::Result<()> {
+    pub fn prompt(&mut self, text: &str) -> Result<(), Failure> {
         self.write_all(text.as_bytes())?;
-        self.flush()
+        Ok(self.flush()?)
     }
 }
 

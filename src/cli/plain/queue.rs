@@ -174,15 +174,15 @@ impl Shell<'_> {
         if let Err(problem) = self.load(&key).await {
             // What was printed of it before may not be what it is now.
             self.printed.remove(&key);
-            return Ok(self.out.line(&format!(
+            return self.out.line(&format!(
                 "not loaded: {}; `{number}` tries again",
                 cell(&problem)
-            ))?);
+            ));
         }
         let subject = queue::subject(&self.model.hosts, &key);
         let (Some(subject), Some(lines)) = (subject, view::plain::card(&self.model, &key, WIDTH))
         else {
-            return Ok(self.out.line("it is gone")?);
+            return self.out.line("it is gone");
         };
         for (at, line) in lines.iter().enumerate() {
             if at == 0 {
@@ -258,16 +258,16 @@ impl Shell<'_> {
         };
         let printed = match self.armed(number, &key, line) {
             Ok(printed) => printed,
-            Err(why) => return Ok(self.out.line(&format!("not armed: {why}"))?),
+            Err(why) => return self.out.line(&format!("not armed: {why}")),
         };
         let chosen = choice
             .checked_sub(1)
             .and_then(|at| printed.choices.get(at).copied());
         match chosen {
             Some(chosen) => self.decide(number, &key, &printed, chosen, "").await,
-            None => Ok(self
+            None => self
                 .out
-                .line(&format!("number {number} has no choice {choice}"))?),
+                .line(&format!("number {number} has no choice {choice}")),
         }
     }
 
@@ -298,7 +298,7 @@ impl Shell<'_> {
         }
         let printed = match self.armed(number, &key, line) {
             Ok(printed) => printed,
-            Err(why) => return Ok(self.out.line(&format!("not armed: {why}"))?),
+            Err(why) => return self.out.line(&format!("not armed: {why}")),
         };
         let wanted = match word {
             "allow" | "approve" => Choice::Word(DecisionKind::Approve),
@@ -312,9 +312,9 @@ impl Shell<'_> {
             _ => Choice::Shape,
         };
         if !printed.choices.contains(&wanted) {
-            return Ok(self
+            return self
                 .out
-                .line(&format!("`{word}` is not offered for {number}"))?);
+                .line(&format!("`{word}` is not offered for {number}"));
         }
         self.decide(number, &key, &printed, wanted, rest).await
     }
@@ -434,12 +434,12 @@ impl Shell<'_> {
         if queue::subject(&self.model.hosts, key).as_ref() != Some(&printed.subject)
             || !self.is_open(key)
         {
-            return Ok(self.out.line(&format!(
+            return self.out.line(&format!(
                 "not sent: it changed or was settled meanwhile; `{number}` prints it as it is now"
-            ))?);
+            ));
         }
         if !self.model.is_live() {
-            return Ok(self.out.line("not sent: not connected")?);
+            return self.out.line("not sent: not connected");
         }
         if self.act(command).await? {
             self.own.insert(key.clone());
@@ -683,9 +683,7 @@ impl Shell<'_> {
         )?;
         let command = Command::RehearseCall(RehearseCall { approval_id });
         if self.act_until_interrupted(command).await?.is_none() {
-            return Ok(self
-                .out
-                .line("the rehearsal was ended; nothing is decided")?);
+            return self.out.line("the rehearsal was ended; nothing is decided");
         }
         let host = self.model.host();
         let approval = host.world.approvals.get(&approval_id);
@@ -702,12 +700,12 @@ impl Shell<'_> {
     /// Takes back what was allowed and has not run.
     async fn revoke(&mut self, key: &QueueKey) -> Result<(), Failure> {
         let ItemKey::Approval(id) = &key.item else {
-            return Ok(self
+            return self
                 .out
-                .line("only a decision about a call can be taken back")?);
+                .line("only a decision about a call can be taken back");
         };
         let Some(approval) = self.model.world().approvals.get(id) else {
-            return Ok(self.out.line("it is gone")?);
+            return self.out.line("it is gone");
         };
         let decision = DecisionRequest {
             revision: Some(approval.revision),

@@ -1,6 +1,6 @@
 //! Sessions in lines: what each does, the transcript of one, and writing into it.
 
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find;
 use crate::cli::plain::queue::WIDTH;
 use crate::cli::plain::shell::{Open, Shell};
@@ -74,24 +74,23 @@ impl Shell<'_> {
             })
             .collect();
         if rows.is_empty() {
-            return Ok(self
+            return self
                 .out
-                .line("No session yet; `new` opens one at the desk.")?);
+                .line("No session yet; `new` opens one at the desk.");
         }
         for (id, words) in rows {
             let number = self.sessions.of(&id);
             self.out.line(&format!("{number:>3}  {words}"))?;
         }
-        Ok(self.out.line("`open` and a number prints one.")?)
+        self.out.line("`open` and a number prints one.")
     }
 
     async fn session(&mut self, named: &str) -> Result<SessionId, Failure> {
         match named.parse::<usize>().ok() {
-            Some(number) => self.sessions.get(number).ok_or_else(|| {
-                Failure::Usage(format!(
-                    "no session has the number {number}; `sessions` lists them"
-                ))
-            }),
+            Some(number) => self
+                .sessions
+                .get(number)
+                .ok_or_else(|| usage!("no session has the number {number}; `sessions` lists them")),
             None => find::session(self.engine(), named).await,
         }
     }
@@ -121,7 +120,7 @@ impl Shell<'_> {
     /// `open N`.
     pub async fn open_session(&mut self, named: &str) -> Result<(), Failure> {
         if named.is_empty() {
-            return Ok(self.out.line("which one? `sessions` lists them")?);
+            return self.out.line("which one? `sessions` lists them");
         }
         let id = self.session(named).await?;
         let entries = self.entries(id, None, PAGE).await?;
@@ -145,14 +144,14 @@ impl Shell<'_> {
     /// `older`.
     pub async fn older(&mut self) -> Result<(), Failure> {
         let Some(open) = self.open else {
-            return Ok(self.out.line("no session is open; `sessions` lists them")?);
+            return self.out.line("no session is open; `sessions` lists them");
         };
         let entries = match open.first {
             Some(_) => self.entries(open.id, open.first, PAGE).await?,
             None => Vec::new(),
         };
         let Some(first) = entries.first().map(|entry| entry.position) else {
-            return Ok(self.out.line("this is the beginning")?);
+            return self.out.line("this is the beginning");
         };
         self.print_entries(&entries)?;
         if let Some(open) = &mut self.open {
@@ -198,19 +197,19 @@ impl Shell<'_> {
     /// `write TEXT`, or several lines.
     pub async fn write(&mut self, text: &str) -> Result<(), Failure> {
         let Some(open) = self.open else {
-            return Ok(self
+            return self
                 .out
-                .line("no session is open; `sessions` lists them, `new` opens one")?);
+                .line("no session is open; `sessions` lists them, `new` opens one");
         };
         let held = self.model.world().sessions.get(&open.id);
         if let Some(held) = held.and_then(|session| session.taken_over.as_ref()) {
-            return Ok(self.out.line(&format!(
+            return self.out.line(&format!(
                 "{} has taken this conversation over: `sessions say {} TEXT` writes as the bot, \
                  `sessions release {}` gives it back",
                 cell(&held.by),
                 open.id,
                 open.id
-            ))?);
+            ));
         }
         let text = if text.is_empty() {
             match self.ask_text("Message").await? {
@@ -251,9 +250,7 @@ impl Shell<'_> {
             return self.pause_channel(named, paused).await;
         }
         let Some(open) = self.open else {
-            return Ok(self
-                .out
-                .line("no session is open, and no channel is named")?);
+            return self.out.line("no session is open, and no channel is named");
         };
         self.act(Command::UpdateSession(UpdateSession {
             session_id: open.id,

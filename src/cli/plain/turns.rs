@@ -1,7 +1,7 @@
 //! Turns in lines: what runs, waits, was interrupted or has ended, and what can be done about it.
 
 use crate::cli::continuations::{self, Act};
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Failure, usage};
 use crate::cli::find;
 use crate::cli::plain::out::Out;
 use crate::cli::plain::shell::Shell;
@@ -23,14 +23,11 @@ impl Shell<'_> {
         let query = ListContinuations {
             state: None,
             session_id: None,
-            page: PageRequest {
-                limit: Some(LISTED),
-                cursor: None,
-            },
+            page: PageRequest::first(Some(LISTED)),
         };
         let page = self.engine().call(query).await?;
         if page.items.is_empty() {
-            return Ok(self.out.line("No turn yet.")?);
+            return self.out.line("No turn yet.");
         }
         for turn in &page.items {
             let number = self.turns.of(&turn.id);
@@ -44,9 +41,9 @@ impl Shell<'_> {
                 format::age(self.model.now.wall, turn.updated_at)
             ))?;
         }
-        Ok(self.out.line(
+        self.out.line(
             "`turn` and a number prints one; then `resume`, `retry` or `kill` and the number.",
-        )?)
+        )
     }
 
     async fn turn(&mut self, named: &str) -> Result<Option<ContinuationId>, Failure> {
@@ -57,9 +54,9 @@ impl Shell<'_> {
         match named.parse::<usize>().ok() {
             Some(number) => match self.turns.get(number) {
                 Some(id) => Ok(Some(id)),
-                None => Err(Failure::Usage(format!(
+                None => Err(usage!(
                     "no turn has the number {number}; `turns` lists them"
-                ))),
+                )),
             },
             None => find::continuation(self.engine(), named).await.map(Some),
         }
@@ -76,16 +73,10 @@ impl Shell<'_> {
             err: &mut err,
             input: &mut std::io::empty(),
             attended: Attendance::Person,
+            format: Format::Human,
         };
-        let client = self.engine();
-        continuations::act(
-            client,
-            &mut terminal,
-            Format::Human,
-            &id.to_string(),
-            Act::Show,
-        )
-        .await
+        let mut cli = terminal.with(self.engine());
+        continuations::act(&mut cli, &id.to_string(), Act::Show).await
     }
 
     /// `resume 4`, `retry 4`, `kill 4`.

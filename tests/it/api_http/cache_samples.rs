@@ -329,10 +329,10 @@ async fn the_commands_say_why_it_missed_and_never_write_raw_text() {
                 err: &mut err,
                 input: &mut input,
                 attended: Attendance::Script,
+                format: if json { Format::Json } else { Format::Human },
             };
-            let format = if json { Format::Json } else { Format::Human };
             let command = arguments.command.unwrap();
-            execute(command, &*fake, &mut terminal, format, None)
+            execute(command, &mut terminal.with(&*fake), None)
                 .await
                 .unwrap();
             let out = String::from_utf8(out).unwrap();
@@ -353,15 +353,11 @@ async fn the_commands_say_why_it_missed_and_never_write_raw_text() {
         err: &mut err,
         input: &mut input,
         attended: Attendance::Script,
+        format: Format::Human,
     };
-    let failure = execute(
-        arguments.command.unwrap(),
-        &*fake,
-        &mut terminal,
-        Format::Human,
-        None,
-    )
-    .await
-    .unwrap_err();
+    let command = arguments.command.unwrap();
+    let failure = execute(command, &mut terminal.with(&*fake), None)
+        .await
+        .unwrap_err();
     assert_eq!(failure.status(), 2, "nothing is forgotten by default");
 }

@@ -36,12 +36,11 @@ async fn run(fake: &FakeClient, words: &str, attended: Attendance, input: &str) 
         err: &mut err,
         input: &mut input,
         attended,
+        format,
     };
     let done = execute(
         arguments.command.unwrap(),
-        fake,
-        &mut terminal,
-        format,
+        &mut terminal.with(fake),
         None,
     )
     .await;
@@ -289,6 +288,7 @@ async fn init_replaces_nothing_and_writes_no_secret() {
             err: &mut err,
             input: &mut input,
             attended: Attendance::Script,
+            format: Format::Human,
         };
         let arguments = leverframe::cli::arguments::InitArguments {
             provider: Some("anthropic".to_owned()),

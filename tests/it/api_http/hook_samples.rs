@@ -209,10 +209,10 @@ async fn the_commands_show_counters_and_never_write_raw_text() {
                 err: &mut err,
                 input: &mut input,
                 attended: Attendance::Script,
+                format: if json { Format::Json } else { Format::Human },
             };
-            let format = if json { Format::Json } else { Format::Human };
             let command = arguments.command.unwrap();
-            execute(command, &*fake, &mut terminal, format, None)
+            execute(command, &mut terminal.with(&*fake), None)
                 .await
                 .unwrap();
             let out = String::from_utf8(out).unwrap();

@@ -263,13 +263,11 @@ async fn the_commands_print_what_was_asked_and_never_raw_text() {
                 err: &mut err,
                 input: &mut input,
                 attended: Attendance::Script,
+                format: if json { Format::Json } else { Format::Human },
             };
-            let format = if json { Format::Json } else { Format::Human };
             let done = execute(
                 arguments.command.unwrap(),
-                &*fake,
-                &mut terminal,
-                format,
+                &mut terminal.with(&*fake),
                 None,
             )
             .await;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use leverframe::cli::arguments::InitArguments;
 use leverframe::cli::exit::Failure;
 use leverframe::cli::init::{self, AfterInit};
-use leverframe::cli::terminal::{Attendance, Terminal};
+use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::config::environment::Environment;
 use serde_json::json;
 
@@ -42,6 +42,7 @@ async fn init(pairs: &[(&str, &str)], keys: &str, arguments: InitArguments) -> D
         err: &mut err,
         input: &mut input,
         attended: Attendance::Person,
+        format: Format::Human,
     };
     let result = init::run(&mut terminal, &file, &arguments, None, &environment).await;
     let said = format!(

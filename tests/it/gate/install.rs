@@ -63,8 +63,9 @@ impl Place {
             err: &mut err,
             input,
             attended,
+            format: Format::Human,
         };
-        let result = run(&mut terminal, Format::Human, &environment, None, command);
+        let result = run(&mut terminal, &environment, None, command);
         Said {
             result,
             out: String::from_utf8(out).unwrap(),
