@@ -43,6 +43,12 @@ pub struct Line {
     pub style: Style,
 }
 
+/// Lines as text without markup.
+pub fn plain_text(lines: &[Line]) -> String {
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    texts.join("\n")
+}
+
 /// How long a card may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CardLimit {

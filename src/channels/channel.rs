@@ -9,7 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
+use crate::channels::http::CallError;
 use crate::client::channel_port::ChannelPort;
+use crate::config::secret::Secret;
 use crate::protocol::bridge::{Delivery, Outbound};
 use crate::protocol::channel::ChannelCapabilities;
 use crate::protocol::doctor::Finding;
@@ -34,6 +36,72 @@ pub enum ChannelError {
         /// The platform asked us to stay away this long.
         retry_after: Option<Duration>,
     },
+}
+
+impl ChannelError {
+    /// What a person must change, and how.
+    pub fn fatal(detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::Fatal {
+            detail: detail.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// What may pass by itself.
+    pub fn transient(detail: impl Into<String>) -> Self {
+        Self::Transient {
+            detail: detail.into(),
+            retry_after: None,
+        }
+    }
+
+    /// A failed call that may do later.
+    pub fn of_call(error: &CallError) -> Self {
+        Self::Transient {
+            detail: error.to_string(),
+            retry_after: error.retry_after(),
+        }
+    }
+
+    /// No client can be made for an address.
+    pub fn no_client(base: &str, error: &str) -> Self {
+        Self::fatal(
+            format!("no HTTP client for {base}: {error}"),
+            "check api_base, and that this machine has CA certificates",
+        )
+    }
+}
+
+/// Where the account goes on.
+///
+/// # Errors
+/// The engine cannot say it now.
+pub async fn stored_cursor(port: &dyn ChannelPort) -> Result<Option<String>, ChannelError> {
+    match port.account_state().await {
+        Ok(state) => Ok(state.cursor),
+        Err(problem) => Err(ChannelError::transient(format!(
+            "the channel's state cannot be read: {problem}"
+        ))),
+    }
+}
+
+/// A token that can be sent. `fits`: the bytes it may have; others would change the request.
+///
+/// # Errors
+/// `missing` or `unfit`.
+pub fn usable_token(
+    token: Option<&Secret>,
+    fits: impl Fn(u8) -> bool,
+    missing: impl FnOnce() -> ChannelError,
+    unfit: impl FnOnce() -> ChannelError,
+) -> Result<Secret, ChannelError> {
+    let token = token
+        .filter(|token| !token.expose().is_empty())
+        .ok_or_else(missing)?;
+    if !token.expose().bytes().all(fits) {
+        return Err(unfit());
+    }
+    Ok(token.clone())
 }
 
 /// A bridge between one account on a platform and its port.

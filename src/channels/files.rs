@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::channels::http::CallError;
 use crate::channels::platform::Platform;
+use crate::channels::sync::unless_stopped;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::doubled;
 use crate::protocol::bridge::{FetchedFile, FileRequest};
@@ -39,11 +40,7 @@ pub async fn run(port: Arc<dyn ChannelPort>, platform: Arc<dyn Platform>, stop: 
             }
         }
     };
-    tokio::select! {
-        biased;
-        () = stop.cancelled() => {}
-        () = fetching => {}
-    }
+    unless_stopped(&stop, fetching).await;
 }
 
 async fn fetch(platform: &dyn Platform, request: &FileRequest) -> FetchedFile {

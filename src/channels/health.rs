@@ -1,13 +1,16 @@
 //! What the bridge knows of its connection, from exchanges only.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::channels::http::CallError;
+use crate::channels::sync::lock;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::channel::ChannelHealth;
 use crate::protocol::enums::ChannelState;
+use crate::protocol::problem::Problem;
 
 #[derive(Debug, Default)]
 struct Activity {
@@ -60,10 +63,7 @@ impl HealthLog {
 
     /// A connection over which things come is being made: until something came, a send does not make the channel well.
     pub fn connecting(&self) {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .connecting = true;
+        lock(&self.seen).connecting = true;
     }
 
     /// Others call us: well without an exchange, as long as nothing fails. `place` is where they call.
@@ -91,6 +91,13 @@ impl HealthLog {
         self.update(|seen, _| seen.receive_problem = Some(problem));
     }
 
+    /// What came cannot be stored, so it stays where it is.
+    pub fn cannot_store(&self, platform: &str, problem: &Problem) {
+        self.receive_failing(format!(
+            "messages cannot be stored, so they stay at {platform}: {problem}"
+        ));
+    }
+
     /// A message, edit or action was accepted.
     pub fn sent(&self) {
         self.update(|seen, now| {
@@ -111,6 +118,19 @@ impl HealthLog {
     /// A send got no (good) answer.
     pub fn send_failing(&self, problem: String) {
         self.update(|seen, _| seen.send_problem = Some(problem));
+    }
+
+    /// How a failed send ended, which is `said` in words.
+    pub fn send_failed(&self, error: &CallError, said: impl FnOnce() -> String) {
+        match error {
+            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
+                self.send_failing(said());
+            }
+            CallError::Limited { retry_after, .. } => {
+                self.limited(*retry_after);
+            }
+            CallError::Refused { .. } => self.refused(),
+        }
     }
 
     /// How an optional call ended, one without which messages still come and go.
@@ -174,7 +194,7 @@ impl HealthLog {
     fn update(&self, change: impl FnOnce(&mut Activity, Timestamp)) {
         let now = self.clock.now();
         let (health, account) = {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = lock(&self.seen);
             change(&mut seen, now);
             if seen.limited_until.is_some_and(|until| until <= now) {
                 seen.limited_until = None;

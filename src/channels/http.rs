@@ -69,6 +69,21 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// A call that may have been carried out, and why nobody knows.
+    pub fn lost(detail: impl Into<String>) -> Self {
+        Self::Lost {
+            detail: detail.into(),
+        }
+    }
+
+    /// A file has more than this many bytes.
+    pub fn too_large(max_bytes: u64) -> Self {
+        Self::refused(
+            413,
+            format!("it has more than {} MiB", max_bytes / (1024 * 1024)),
+        )
+    }
+
     /// A refusal of ours in the platform's name: a number and what is wrong.
     pub fn refused(code: u16, detail: impl Into<String>) -> Self {
         Self::Refused {
@@ -76,6 +91,26 @@ impl CallError {
             name: String::new(),
             detail: detail.into(),
             moved_to: None,
+        }
+    }
+
+    /// How long the platform asks to wait; none where it does not ask.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Limited { retry_after, .. } => Some(*retry_after),
+            Self::NotSent { .. }
+            | Self::Lost { .. }
+            | Self::Server { .. }
+            | Self::Refused { .. } => None,
+        }
+    }
+
+    /// The same of a call that shows nothing: it may be made again, whatever came of it.
+    #[must_use]
+    pub fn of_hidden_call(self) -> Self {
+        match self {
+            Self::Lost { detail } | Self::Server { detail, .. } => Self::NotSent { detail },
+            Self::NotSent { .. } | Self::Limited { .. } | Self::Refused { .. } => self,
         }
     }
 }
@@ -237,9 +272,8 @@ impl Http {
             Some(_) if response.status >= 400 => Value::Null,
             Some(Cut::Lost(detail)) => return Err(CallError::Lost { detail }),
             Some(Cut::TooLong) => {
-                return Err(CallError::Lost {
-                    detail: format!("the answer is longer than {MAX_ANSWER_BYTES} bytes"),
-                });
+                let detail = format!("the answer is longer than {MAX_ANSWER_BYTES} bytes");
+                return Err(CallError::lost(detail));
             }
         };
         Ok(Answer {
@@ -353,9 +387,9 @@ pub fn by_status(answer: &Answer, detail: &str) -> CallError {
             everything: false,
         },
         400..=499 => CallError::refused(answer.status, detail),
-        status => CallError::Lost {
-            detail: format!("HTTP {status} with a body that is no answer of the platform"),
-        },
+        status => CallError::lost(format!(
+            "HTTP {status} with a body that is no answer of the platform"
+        )),
     }
 }
 

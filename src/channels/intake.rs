@@ -13,6 +13,28 @@ pub fn key(account: &str, item: &str) -> String {
     format!("{account}:{item}")
 }
 
+/// An item that is only recorded, so that the position moves: what happened, in a few words.
+pub fn event(
+    dedupe_key: String,
+    conversation: impl Into<String>,
+    what: impl Into<String>,
+) -> Inbound {
+    Inbound {
+        dedupe_key,
+        cursor: None,
+        conversation: conversation.into(),
+        conversation_title: None,
+        sender: None,
+        body: other(what),
+        message_ref: None,
+    }
+}
+
+/// What nobody handles, in a few words.
+pub fn other(what: impl Into<String>) -> InboundBody {
+    InboundBody::Other { what: what.into() }
+}
+
 /// Takes in an item under a key of the account; the caller's key names only the item. `Some` = it is durable. `None` = it
 /// can never be taken in; the log and the channel's health say so, and it may be acknowledged.
 ///
@@ -38,9 +60,7 @@ pub async fn take_in(
     health.skipped(format!("{item}: {problem}"));
     let skipped = Inbound {
         dedupe_key: key(account, &format!("skipped:{item}")),
-        body: InboundBody::Other {
-            what: format!("could not be stored: {}", problem.title),
-        },
+        body: other(format!("could not be stored: {}", problem.title)),
         ..named
     };
     match port.ingest(skipped).await {

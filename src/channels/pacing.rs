@@ -3,8 +3,10 @@
 //! Nothing here sleeps or sends; it answers "now" or "not before this long".
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::channels::sync::lock;
 
 /// What a platform sustains beside the interval of each destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +61,7 @@ impl Pacing {
         interval: Duration,
         now: Instant,
     ) -> Result<(), Duration> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         gates.forget_past(now);
         let spare = self.limits.overall * self.limits.burst.saturating_sub(1);
         let overall = gates.overall.unwrap_or(now).max(now);
@@ -85,7 +87,7 @@ impl Pacing {
 
     /// Whether a typing indicator may be shown now; taking it when so. Never waits: it is decorative.
     pub fn take_typing(&self, destination: &str, now: Instant) -> bool {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         gates.forget_past(now);
         let shown = gates
             .typed
@@ -101,14 +103,14 @@ impl Pacing {
     /// Whether a progress message may change now; taking the slot when so. Never waits: it is decorative.
     pub fn take_progress(&self, destination: &str, interval: Duration, now: Instant) -> bool {
         let rests = {
-            let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut gates = lock(&self.gates);
             gates.forget_past(now);
             gates.progress.contains_key(destination)
         };
         if rests || self.take(destination, interval, now).is_err() {
             return false;
         }
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         gates.progress.insert(
             destination.to_owned(),
             now + interval * self.limits.progress,
@@ -119,7 +121,7 @@ impl Pacing {
     /// A call for this destination got a 429: it rests. When another one rests already, it is the account that
     /// is over its limit, and everything rests.
     pub fn freeze(&self, destination: &str, rest: Duration, now: Instant) {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         gates.forget_past(now);
         let until = now + rest;
         if gates.frozen.keys().any(|other| other != destination) {
@@ -130,9 +132,42 @@ impl Pacing {
 
     /// The whole account got a 429: everything rests.
     pub fn freeze_all(&self, rest: Duration, now: Instant) {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         let until = now + rest;
         gates.all_frozen = Some(gates.all_frozen.map_or(until, |at| at.max(until)));
+    }
+}
+
+/// A poll that was held this long was held.
+const HELD: Duration = Duration::from_millis(500);
+/// The wait after the first empty answer that came at once; each further one waits longer.
+const EMPTY_REST: Duration = Duration::from_secs(1);
+const LONGEST_EMPTY_REST: Duration = Duration::from_secs(5);
+
+/// A server that answers "nothing" at once, though it was asked to hold the poll, is asked ever more rarely.
+#[derive(Debug, Default)]
+pub struct IdlePolls {
+    /// Polls of that kind in a row.
+    empty: u32,
+}
+
+impl IdlePolls {
+    /// How long to wait before the next poll. `took` and `asked_for`: how long it was held, and was to be.
+    /// `tolerated`: polls of that kind that mean nothing yet.
+    pub fn rest(
+        &mut self,
+        items: usize,
+        tolerated: u32,
+        took: Duration,
+        asked_for: Duration,
+    ) -> Option<Duration> {
+        if items > 0 || took >= asked_for.min(HELD) {
+            self.empty = 0;
+            return None;
+        }
+        self.empty = self.empty.saturating_add(1);
+        let over = self.empty.checked_sub(tolerated)?;
+        Some((EMPTY_REST * over).min(LONGEST_EMPTY_REST)).filter(|rest| !rest.is_zero())
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::platform::Platform;
+use crate::channels::sync::unless_stopped;
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::bridge::ProgressMessage;
 use crate::protocol::ids::ContinuationId;
@@ -22,11 +23,7 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// Shows and removes them until the bridge stops. Those that an earlier process left go first.
 pub async fn run(port: Arc<dyn ChannelPort>, platform: Arc<dyn Platform>, stop: CancellationToken) {
-    tokio::select! {
-        biased;
-        () = stop.cancelled() => {}
-        () = show(port.as_ref(), platform.as_ref()) => {}
-    }
+    unless_stopped(&stop, show(port.as_ref(), platform.as_ref())).await;
 }
 
 async fn show(port: &dyn ChannelPort, platform: &dyn Platform) {

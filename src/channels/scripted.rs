@@ -3,7 +3,7 @@
 //! Nothing here decides or answers; the schedule depends only on the seed and on when replies come.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::sync::lock;
 use crate::client::channel_port::{ChannelPort, Lease};
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::bridge::{Inbound, InboundBody, Outbound, OutboundBody, SendOutcome, Sender};
@@ -99,7 +100,7 @@ impl ScriptedBridge {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Progress) -> T) -> T {
-        act(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.progress))
     }
 
     fn next_interval(&self) -> Duration {

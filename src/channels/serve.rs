@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::channels::outbound::{self, Outbox};
 use crate::channels::platform::Platform;
+use crate::channels::sync::unless_stopped;
 use crate::channels::{files, progress};
 use crate::client::channel_port::ChannelPort;
 
@@ -48,9 +49,5 @@ async fn type_until(port: &dyn ChannelPort, platform: &dyn Platform, stop: &Canc
             platform.typing(&conversation).await;
         }
     };
-    tokio::select! {
-        biased;
-        () = stop.cancelled() => {}
-        () = typing => {}
-    }
+    unless_stopped(stop, typing).await;
 }

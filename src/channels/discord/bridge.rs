@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::channel::{Bridge, ChannelError, stored_cursor, usable_token};
 use crate::channels::discord::account::introduce;
 use crate::channels::discord::api::Api;
 use crate::channels::discord::check;
@@ -19,13 +19,15 @@ use crate::channels::discord::interactions;
 use crate::channels::discord::limits::Limits;
 use crate::channels::discord::message::MAX_SOURCE;
 use crate::channels::discord::session::TOKEN_FIX;
+use crate::channels::findings::failure;
 use crate::channels::health::HealthLog;
-use crate::channels::http::{CallError, HttpTimes};
+use crate::channels::http::HttpTimes;
+use crate::channels::menu::{self, Menu};
 use crate::channels::pacing::{Pacing, PacingLimits};
 use crate::channels::serve;
+use crate::channels::sync::unless_stopped;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::Clock;
-use crate::clock::backoff::doubled;
 use crate::config::settings::Secret;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use crate::protocol::doctor::Finding;
@@ -65,9 +67,6 @@ impl Default for DiscordOptions {
 
 /// How long Discord knows the key of a message. It says "a few minutes", so less is counted on.
 const KEY_WINDOW: Duration = Duration::from_secs(90);
-/// The first and the longest wait before the menu is tried again.
-const MENU_REST: Duration = Duration::from_secs(5);
-const MENU_LONGEST_REST: Duration = Duration::from_mins(30);
 
 /// One bot account.
 pub struct DiscordBridge {
@@ -81,7 +80,7 @@ pub struct DiscordBridge {
     limits: Arc<Limits>,
     memory: Arc<Mutex<Memory>>,
     direct: Arc<Mutex<HashMap<String, String>>>,
-    menu_set: AtomicBool,
+    menu: Menu,
     /// Whether Discord said in this run, or in the last one, who we are.
     answered: AtomicBool,
 }
@@ -105,44 +104,35 @@ impl DiscordBridge {
             limits: Arc::default(),
             memory: Arc::default(),
             direct: Arc::default(),
-            menu_set: AtomicBool::new(false),
+            menu: Menu::default(),
             answered: AtomicBool::new(false),
         }
     }
 
     fn api(&self) -> Result<Api, ChannelError> {
-        let Some(token) = self
-            .token
-            .clone()
-            .filter(|token| !token.expose().is_empty())
-        else {
-            return Err(ChannelError::Fatal {
-                detail: format!("channel `{}` has no bot token", self.name),
-                fix: TOKEN_FIX.to_owned(),
-            });
-        };
-        // Anything else in a token would change the header of every request.
-        if !token
-            .expose()
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
-        {
-            return Err(ChannelError::Fatal {
-                detail: "the bot token has invalid characters (leave out the word `Bot`)"
-                    .to_owned(),
-                fix: TOKEN_FIX.to_owned(),
-            });
-        }
+        let token = usable_token(
+            self.token.as_ref(),
+            // Anything else would change the header of every request.
+            |byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte),
+            || {
+                ChannelError::fatal(
+                    format!("channel `{}` has no bot token", self.name),
+                    TOKEN_FIX,
+                )
+            },
+            || {
+                ChannelError::fatal(
+                    "the bot token has invalid characters (leave out the word `Bot`)",
+                    TOKEN_FIX,
+                )
+            },
+        )?;
         let times = HttpTimes {
             connect: self.options.connect_timeout,
             request: self.options.request_timeout,
         };
-        Api::new(&self.api_base, token, Arc::clone(&self.limits), times).map_err(|error| {
-            ChannelError::Fatal {
-                detail: format!("no HTTP client for {}: {error}", self.api_base),
-                fix: "check api_base, and that this machine has CA certificates".to_owned(),
-            }
-        })
+        Api::new(&self.api_base, token, Arc::clone(&self.limits), times)
+            .map_err(|error| ChannelError::no_client(&self.api_base, &error))
     }
 
     fn deliverer(
@@ -161,27 +151,17 @@ impl DiscordBridge {
         })
     }
 
-    /// Sets the command menu once; whether that is settled, for good or by a refusal.
-    async fn set_menu(&self, api: &Api, application: u64, health: &HealthLog) -> bool {
-        if self.menu_set.load(Ordering::Relaxed) {
-            return true;
-        }
-        let answer = interactions::set_menu(api, application).await;
-        let settled = matches!(answer, Ok(_) | Err(CallError::Refused { .. }));
-        self.menu_set.store(answer.is_ok(), Ordering::Relaxed);
-        if let Err(error) = &answer {
-            tracing::warn!(channel = %self.name, %error, "the command menu was not set");
-        }
-        health.optional("the menu of commands", &answer);
-        settled
-    }
-
-    /// Sets the menu, and tries again where it could not be set, ever more rarely.
+    /// Sets the menu of commands, and tries again where it could not be set.
     async fn keep_menu(&self, api: &Api, application: u64, health: &HealthLog) {
         let mut failures: u32 = 0;
-        while !self.set_menu(api, application, health).await {
+        loop {
+            let call = interactions::set_menu(api, application);
+            let method = "the menu of commands";
+            if self.menu.set(&self.name, health, method, call).await {
+                break;
+            }
             failures = failures.saturating_add(1);
-            tokio::time::sleep(doubled(MENU_REST, failures, MENU_LONGEST_REST)).await;
+            menu::rest(failures).await;
         }
     }
 }
@@ -209,7 +189,7 @@ impl Bridge for DiscordBridge {
     async fn check(&self) -> Vec<Finding> {
         match self.api() {
             Ok(api) => check::run(&api).await,
-            Err(error) => vec![check::failed("token", &error)],
+            Err(error) => vec![failure("token", &error, Some(check::PASSING))],
         }
     }
 
@@ -240,19 +220,12 @@ impl Bridge for DiscordBridge {
         port.set_capabilities(self.capabilities());
         let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
         health.connecting();
-        let me = tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return Ok(()),
-            me = introduce(&api) => me.map_err(|error| gateway::broken(&error))?,
+        let Some(me) = unless_stopped(&shutdown, introduce(&api)).await else {
+            return Ok(());
         };
+        let me = me.map_err(|error| gateway::broken(&error))?;
         self.answered.store(true, Ordering::Relaxed);
-        let state = port
-            .account_state()
-            .await
-            .map_err(|problem| ChannelError::Transient {
-                detail: format!("the channel's state cannot be read: {problem}"),
-                retry_after: None,
-            })?;
+        let cursor = stored_cursor(port.as_ref()).await?;
         let deliverer = self.deliverer(&api, &port, &health);
         let gateway = Gateway {
             api: api.clone(),
@@ -264,19 +237,13 @@ impl Bridge for DiscordBridge {
         };
         let stop = shutdown.child_token();
         let receiving = async {
-            let ended = gateway::run(&gateway, state.cursor, stop.clone()).await;
+            let ended = gateway::run(&gateway, cursor, stop.clone()).await;
             stop.cancel();
             ended
         };
-        let menu = async {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => {}
-                () = self.keep_menu(&api, me.application, &health) => {}
-            }
-        };
+        let menu = self.keep_menu(&api, me.application, &health);
         let sending = serve::run(Arc::clone(&port), deliverer, stop.clone());
-        let (ended, (), ()) = tokio::join!(receiving, menu, sending);
+        let (ended, _, ()) = tokio::join!(receiving, unless_stopped(&stop, menu), sending);
         ended
     }
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::channels::discord::api::{Api, Route};
-use crate::channels::discord::fields::{id, list};
+use crate::channels::discord::fields::id;
+use crate::channels::fields::list_at;
 use crate::channels::http::CallError;
 
 /// Servers that are looked at.
@@ -65,7 +66,7 @@ pub async fn run(
         "GET guilds",
     );
     let servers = api.get(&route).await?;
-    for server in list(&servers, "") {
+    for server in list_at(&servers, "") {
         let (name, Some(server)) = (server.get("name").cloned(), id(server, "/id")) else {
             continue;
         };
@@ -73,7 +74,10 @@ pub async fn run(
         let channels = readable(api, path, "GET channels", server).await?;
         let path = format!("/guilds/{server}/threads/active");
         let threads = readable(api, path, "GET threads", server).await?;
-        for channel in list(&channels, "").iter().chain(list(&threads, "/threads")) {
+        for channel in list_at(&channels, "")
+            .iter()
+            .chain(list_at(&threads, "/threads"))
+        {
             let has_messages = channel
                 .get("type")
                 .and_then(Value::as_u64)
@@ -92,7 +96,7 @@ pub async fn run(
             }
         }
         let server = json!({
-            "name": name, "channels": channels, "threads": list(&threads, "/threads"),
+            "name": name, "channels": channels, "threads": list_at(&threads, "/threads"),
         });
         if found.send(CatchUpItem::Server(server)).await.is_err() {
             return Ok(());
@@ -124,7 +128,7 @@ async fn read(
         let channel = place.channel;
         let path = format!("/channels/{channel}/messages?after={after}&limit={PAGE}");
         let page = readable(api, path, "GET messages", channel).await?;
-        let mut messages: Vec<Value> = list(&page, "").to_vec();
+        let mut messages: Vec<Value> = list_at(&page, "").to_vec();
         // The newest is first in a page.
         messages.sort_by_key(|message| id(message, "/id"));
         let Some(newest) = messages.last().and_then(|message| id(message, "/id")) else {

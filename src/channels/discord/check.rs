@@ -3,15 +3,15 @@
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::channels::channel::ChannelError;
 use crate::channels::discord::account::{application, introduce};
 use crate::channels::discord::api::{Api, Route};
 use crate::channels::discord::events::Me;
-use crate::channels::discord::fields::{list, text};
 use crate::channels::discord::gateway;
 use crate::channels::discord::session::{self, INTENT_FIX, SERVERS_FIX};
+use crate::channels::fields::{list_at, text_at};
+use crate::channels::findings::{fail, failure, ok, warn};
 use crate::channels::http::CallError;
-use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::doctor::Finding;
 use crate::text::untrusted::reveal_line;
 
 /// Bits of `flags` that let an application read what people write: for large bots, and for all.
@@ -24,14 +24,12 @@ const SESSIONS: &str = "gateway sessions";
 pub async fn run(api: &Api) -> Vec<Finding> {
     let me = match introduce(api).await {
         Ok(me) => me,
-        Err(error) => return vec![failed("token", &gateway::broken(&error))],
+        Err(error) => return vec![failed("token", &error)],
     };
     let mut findings = vec![
-        found(
-            Standing::Ok,
+        ok(
             "token",
             format!("the bot is @{} ({})", reveal_line(&me.username), me.id),
-            None,
         ),
         intent(api).await,
     ];
@@ -40,41 +38,32 @@ pub async fn run(api: &Api) -> Vec<Finding> {
     findings
 }
 
-/// A fact that ends the check.
-pub fn failed(about: &str, error: &ChannelError) -> Finding {
-    let (detail, fix) = match error {
-        ChannelError::Fatal { detail, fix } => (detail.clone(), fix.clone()),
-        ChannelError::Transient { detail, .. } => (
-            detail.clone(),
-            "check the network, api_base and https://discordstatus.com, then test again".to_owned(),
-        ),
-    };
-    found(Standing::Fail, about, detail, Some(fix))
+/// What to do about a fault that may pass.
+pub const PASSING: &str =
+    "check the network, api_base and https://discordstatus.com, then test again";
+
+/// A call that ends the check.
+fn failed(about: &str, error: &CallError) -> Finding {
+    failure(about, &gateway::broken(error), Some(PASSING))
 }
 
 async fn intent(api: &Api) -> Finding {
     const ABOUT: &str = "message content";
     match application(api).await {
-        Err(error) => failed(ABOUT, &gateway::broken(&error)),
+        Err(error) => failed(ABOUT, &error),
         Ok(application) => match application.get("flags").and_then(Value::as_u64) {
-            Some(flags) if flags & MESSAGE_CONTENT != 0 => found(
-                Standing::Ok,
+            Some(flags) if flags & MESSAGE_CONTENT != 0 => {
+                ok(ABOUT, "the bot may read what people write")
+            }
+            Some(_) => fail(
                 ABOUT,
-                "the bot may read what people write".to_owned(),
-                None,
+                "the bot lacks the message content intent, so Discord refuses its connection (4014)",
+                INTENT_FIX,
             ),
-            Some(_) => found(
-                Standing::Fail,
+            None => warn(
                 ABOUT,
-                "the bot lacks the message content intent, so Discord refuses its connection (4014)"
-                    .to_owned(),
-                Some(INTENT_FIX.to_owned()),
-            ),
-            None => found(
-                Standing::Warn,
-                ABOUT,
-                "Discord does not say whether the bot may read what people write".to_owned(),
-                Some(INTENT_FIX.to_owned()),
+                "Discord does not say whether the bot may read what people write",
+                INTENT_FIX,
             ),
         },
     }
@@ -85,13 +74,9 @@ async fn connection(api: &Api) -> Vec<Finding> {
     let route = Route::new(Method::GET, "/gateway/bot", "GET gateway");
     let answer = match api.get(&route).await {
         Ok(answer) => answer,
-        Err(error) => return vec![failed(SESSIONS, &gateway::broken(&error))],
+        Err(error) => return vec![failed(SESSIONS, &error)],
     };
-    let advice = session::shard_advice(&answer);
-    let shards = advice.map(|advice| {
-        let fix = Some(SERVERS_FIX.to_owned());
-        found(Standing::Warn, "shards", advice, fix)
-    });
+    let shards = session::shard_advice(&answer).map(|advice| warn("shards", advice, SERVERS_FIX));
     [sessions(&answer)].into_iter().chain(shards).collect()
 }
 
@@ -105,18 +90,17 @@ fn sessions(answer: &Value) -> Finding {
     let (left, total) = (number("remaining"), number("total"));
     let detail = format!("{left} of {total} session starts are left today");
     if left >= FEW_SESSIONS {
-        return found(Standing::Ok, SESSIONS, detail, None);
+        return ok(SESSIONS, detail);
     }
     let hours = number("reset_after").div_ceil(3_600_000);
-    let verdict = if left == 0 {
-        Standing::Fail
-    } else {
-        Standing::Warn
-    };
     let fix = format!(
         "look for another program that uses this token; Discord resets the count within {hours} h"
     );
-    found(verdict, SESSIONS, detail, Some(fix))
+    if left == 0 {
+        fail(SESSIONS, detail, fix)
+    } else {
+        warn(SESSIONS, detail, fix)
+    }
 }
 
 async fn menu(api: &Api, me: &Me) -> Finding {
@@ -127,21 +111,18 @@ async fn menu(api: &Api, me: &Me) -> Finding {
         .await
     {
         Ok(commands) => {
-            let count = list(&commands, "").len();
-            found(
-                Standing::Ok,
+            let count = list_at(&commands, "").len();
+            ok(
                 ABOUT,
                 format!("{count} commands are set; the channel sets its own when it connects"),
-                None,
             )
         }
-        Err(error @ CallError::Refused { .. }) => found(
-            Standing::Warn,
+        Err(error @ CallError::Refused { .. }) => warn(
             ABOUT,
             format!("the bot may not have a menu of commands: {error}"),
-            Some("invite it again with the scopes `bot` and `applications.commands`".to_owned()),
+            "invite it again with the scopes `bot` and `applications.commands`",
         ),
-        Err(error) => failed(ABOUT, &gateway::broken(&error)),
+        Err(error) => failed(ABOUT, &error),
     }
 }
 
@@ -150,21 +131,20 @@ async fn servers(api: &Api, me: &Me) -> Finding {
     let route = Route::new(Method::GET, "/users/@me/guilds?limit=200", "GET guilds");
     let servers = match api.get(&route).await {
         Ok(servers) => servers,
-        Err(error) => return failed(ABOUT, &gateway::broken(&error)),
+        Err(error) => return failed(ABOUT, &error),
     };
-    let names: Vec<&str> = list(&servers, "")
+    let names: Vec<&str> = list_at(&servers, "")
         .iter()
-        .filter_map(|server| text(server, "/name"))
+        .filter_map(|server| text_at(server, "/name"))
         .collect();
     if names.is_empty() {
-        return found(
-            Standing::Warn,
+        return warn(
             ABOUT,
-            "the bot is in no server, so nobody can write to it".to_owned(),
-            Some(format!(
+            "the bot is in no server, so nobody can write to it",
+            format!(
                 "invite it: https://discord.com/oauth2/authorize?client_id={}&scope=bot+applications.commands&permissions=274878008320",
                 me.application
-            )),
+            ),
         );
     }
     let shown: Vec<String> = names
@@ -172,19 +152,8 @@ async fn servers(api: &Api, me: &Me) -> Finding {
         .take(5)
         .map(|name| reveal_line(name).into_owned())
         .collect();
-    found(
-        Standing::Ok,
+    ok(
         ABOUT,
         format!("{} servers: {}", names.len(), shown.join(", ")),
-        None,
     )
-}
-
-fn found(verdict: Standing, about: &str, detail: String, fix: Option<String>) -> Finding {
-    Finding {
-        verdict,
-        about: about.to_owned(),
-        detail,
-        fix,
-    }
 }

@@ -3,7 +3,7 @@
 //! No number leaves for Discord, in a heartbeat or a resumption, before the event it belongs to is stored.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,18 +16,19 @@ use crate::channels::channel::ChannelError;
 use crate::channels::discord::api::Api;
 use crate::channels::discord::catch_up::{self, CatchUpItem};
 use crate::channels::discord::events::{self, Event, Me};
-use crate::channels::discord::fields::{self, text, word};
+use crate::channels::discord::fields;
 use crate::channels::discord::interactions;
 use crate::channels::discord::names::Names;
 use crate::channels::discord::position::Position;
 use crate::channels::discord::session::{self, End, Machine, Payload, Session, Step};
+use crate::channels::fields::{text_at, word};
 use crate::channels::health::HealthLog;
-use crate::channels::http::CallError;
 use crate::channels::intake;
+use crate::channels::sync::{lock, unless_stopped};
 use crate::channels::websocket::{Socket, SocketError, SocketMessage};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::{doubled, jitter};
-use crate::protocol::bridge::{Inbound, InboundBody};
+use crate::protocol::bridge::Inbound;
 
 /// Longest wait for the gateway's first word.
 const HELLO_WITHIN: Duration = Duration::from_secs(20);
@@ -233,9 +234,10 @@ impl Connection<'_> {
                 rest: true,
             })
         };
-        let (Some(id), Some(resume_url)) =
-            (text(data, "/session_id"), text(data, "/resume_gateway_url"))
-        else {
+        let (Some(id), Some(resume_url)) = (
+            text_at(data, "/session_id"),
+            text_at(data, "/resume_gateway_url"),
+        ) else {
             return Err(again("Discord's answer does not name the session"));
         };
         if fields::id(data, "/user/id").is_some_and(|id| id != self.gateway.me.id) {
@@ -248,17 +250,9 @@ impl Connection<'_> {
         };
         let mut next = self.position.clone();
         next.begin(session.clone());
-        let inbound = Inbound {
-            dedupe_key: format!("session:{}", word(id)),
-            cursor: next.cursor(),
-            conversation: String::new(),
-            conversation_title: None,
-            sender: None,
-            body: InboundBody::Other {
-                what: "a session of the gateway began".to_owned(),
-            },
-            message_ref: None,
-        };
+        let what = "a session of the gateway began";
+        let mut inbound = intake::event(format!("session:{}", word(id)), "", what);
+        inbound.cursor = next.cursor();
         self.take_in(inbound).await?;
         *self.position = next;
         machine.began(session);
@@ -316,10 +310,7 @@ impl Connection<'_> {
                     format!("messages cannot be stored, so they stay at Discord: {problem}");
                 tracing::warn!(%problem, "an event could not be stored; it will come again");
                 gateway.health.receive_failing(detail.clone());
-                Err(ConnectionEnd::Store(ChannelError::Transient {
-                    detail,
-                    retry_after: None,
-                }))
+                Err(ConnectionEnd::Store(ChannelError::transient(detail)))
             }
         }
     }
@@ -335,38 +326,22 @@ impl Connection<'_> {
         let ask = async move {
             let mut failures = 0;
             loop {
-                let read_to = memory
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .read_to
-                    .clone();
+                let read_to = lock(&memory).read_to.clone();
                 let asked = catch_up::run(&api, after, &direct, &read_to, &sender).await;
                 health.optional("asking for missed messages", &asked);
                 let Err(error) = asked else { return };
                 failures += 1;
-                let limited = match error {
-                    CallError::Limited { retry_after, .. } => retry_after,
-                    CallError::NotSent { .. }
-                    | CallError::Lost { .. }
-                    | CallError::Server { .. }
-                    | CallError::Refused { .. } => Duration::ZERO,
-                };
+                let limited = error.retry_after().unwrap_or_default();
                 let pause = doubled(ASK_AGAIN.0, failures, ASK_AGAIN.1);
                 tokio::time::sleep(pause.max(limited)).await;
             }
         };
-        self.answers.spawn(async move {
-            tokio::select! {
-                biased;
-                () = asking.cancelled() => {}
-                () = ask => {}
-            }
-        });
+        self.answers
+            .spawn(async move { unless_stopped(&asking, ask).await });
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        let memory = self.gateway.memory.lock();
-        memory.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.gateway.memory)
     }
 
     async fn take_found(&mut self, found: Option<CatchUpItem>) -> Result<(), ConnectionEnd> {

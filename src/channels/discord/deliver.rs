@@ -4,7 +4,7 @@
 //! shows once. Nothing that we send mentions anybody.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -13,14 +13,16 @@ use serde_json::{Value, json};
 
 use crate::channels::card;
 use crate::channels::discord::api::{Api, Route};
-use crate::channels::discord::fields::{id, list, text};
+use crate::channels::discord::fields::id;
 use crate::channels::discord::message::{is_id, new_message, nobody, pieces, question};
 use crate::channels::discord::render::{self, MAX_CARD, OF_COMPONENTS, SUPPRESS_EMBEDS};
+use crate::channels::fields::{list_at, text_at};
 use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::pacing::Pacing;
+use crate::channels::parts::{self, Repetition};
 use crate::channels::platform::Platform;
-use crate::channels::send_error::{self, Repetition};
+use crate::channels::sync::lock;
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::artifact::SentFile;
 use crate::protocol::bridge::{FileRequest, Outbound, OutboundBody, SendOutcome};
@@ -79,13 +81,9 @@ impl Platform for Deliverer {
                         ),
                     };
                 }
-                let content = match self.port.file_content(file.artifact.hash).await {
+                let content = match parts::file_content(self.port.as_ref(), file).await {
                     Ok(content) => content,
-                    Err(problem) => {
-                        return SendOutcome::Failed {
-                            error: format!("the file cannot be read: {problem}"),
-                        };
-                    }
+                    Err(outcome) => return outcome,
                 };
                 let mut body = new_message(part, 0);
                 body["attachments"] = json!([{ "id": 0, "filename": file.name }]);
@@ -117,12 +115,7 @@ impl Platform for Deliverer {
                     "allowed_mentions": nobody(),
                 });
                 match self.edit(&part.conversation, external_ref, &body).await {
-                    Ok(()) => {
-                        self.health.sent();
-                        SendOutcome::Sent {
-                            external_refs: vec![external_ref.clone()],
-                        }
-                    }
+                    Ok(()) => parts::accepted(&self.health, vec![external_ref.clone()], true),
                     Err(error) => self.ended(part, Repetition::Harmless, &error),
                 }
             }
@@ -204,28 +197,23 @@ impl Platform for Deliverer {
 
     async fn fetch(&self, request: &FileRequest) -> Result<Vec<u8>, CallError> {
         let ids: Vec<&str> = request.reference.split('/').collect();
+        let foreign = || CallError::refused(404, "the file's reference is not one of Discord's");
         let [channel, message, attachment] = ids.as_slice() else {
-            return Err(CallError::refused(
-                404,
-                "the file's reference is not one of Discord's",
-            ));
+            return Err(foreign());
         };
-        if ![channel, message, attachment].iter().all(|id| is_id(id)) {
-            return Err(CallError::refused(
-                404,
-                "the file's reference is not one of Discord's",
-            ));
+        if !ids.iter().all(|id| is_id(id)) {
+            return Err(foreign());
         }
         // The address in the event has expired by now, or will; a new one comes with the message.
         let route = Route::message(Method::GET, channel, message);
         let answer = self.api.get(&route).await?;
-        let forwarded = list(&answer, "/message_snapshots/0/message/attachments");
-        let file = list(&answer, "/attachments")
+        let forwarded = list_at(&answer, "/message_snapshots/0/message/attachments");
+        let file = list_at(&answer, "/attachments")
             .iter()
             .chain(forwarded)
-            .find(|file| text(file, "/id") == Some(attachment))
+            .find(|file| text_at(file, "/id") == Some(attachment))
             .ok_or_else(|| CallError::refused(404, "the message has no such file any more"))?;
-        let address = text(file, "/url")
+        let address = text_at(file, "/url")
             .ok_or_else(|| CallError::refused(404, "Discord names no address for the file"))?;
         let request_to = self.api.http().request_to(Method::GET, address);
         let content = self
@@ -233,50 +221,39 @@ impl Platform for Deliverer {
             .http()
             .download(request_to, request.max_bytes)
             .await?;
-        content.ok_or_else(|| {
-            let most = request.max_bytes / (1024 * 1024);
-            CallError::refused(413, format!("it has more than {most} MiB"))
-        })
+        content.ok_or_else(|| CallError::too_large(request.max_bytes))
     }
 }
 
 impl Deliverer {
     async fn send_markdown(&self, part: &Outbound, source: &str) -> SendOutcome {
         let pieces = pieces(source);
-        let mut messages = Vec::new();
-        for (at, piece) in pieces.iter().enumerate() {
-            let mut body = new_message(part, at);
-            body["content"] = json!(piece);
-            if at > 0 {
-                while let Err(wait) =
-                    self.pacing
-                        .take(&part.conversation, self.interval, Instant::now())
-                {
-                    tokio::time::sleep(wait).await;
-                }
-            }
-            match self.create(part, body, None).await {
-                Ok(message) => messages.push(message),
-                Err(error) if at == 0 => return self.ended(part, Repetition::Shows, &error),
-                // Some are out. Made again with the same keys, they show once.
-                Err(error) => {
-                    self.note(&error);
-                    return SendOutcome::Unknown {
-                        detail: format!(
-                            "{at} of {} pieces were delivered, then: {}",
-                            pieces.len(),
-                            said(&error)
-                        ),
-                    };
-                }
-            }
-        }
-        if messages.is_empty() {
-            return SendOutcome::Failed {
+        let sent = parts::send_pieces(
+            &pieces,
+            // Made again with the same keys, those that are out show once.
+            1,
+            || {
+                self.pacing
+                    .take(&part.conversation, self.interval, Instant::now())
+            },
+            |piece, at| {
+                let mut body = new_message(part, at);
+                body["content"] = json!(piece);
+                self.create(part, body, None)
+            },
+            |_| {},
+        );
+        match sent.await {
+            Ok(messages) if messages.is_empty() => SendOutcome::Failed {
                 error: "there is nothing to send".to_owned(),
-            };
+            },
+            Ok(messages) => self.sent(part, &messages, true),
+            Err((0, error)) => self.ended(part, Repetition::Shows, &error),
+            Err((at, error)) => {
+                self.note(&error);
+                parts::partly_sent(at, pieces.len(), &said(&error))
+            }
         }
-        self.sent(part, &messages, true)
     }
 
     /// A new message; without the one it answers, where Discord does not let us answer that.
@@ -351,7 +328,7 @@ impl Deliverer {
                 let Some(channel) = id(&channel, "/id").map(|id| id.to_string()) else {
                     return Ok(None);
                 };
-                let mut direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut direct = lock(&self.direct);
                 direct.insert(person.to_owned(), channel.clone());
                 Ok(Some(channel))
             }
@@ -364,7 +341,7 @@ impl Deliverer {
 
     /// The channel of a conversation, as far as it is known.
     fn channel(&self, conversation: &str) -> String {
-        let direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
+        let direct = lock(&self.direct);
         direct
             .get(conversation)
             .cloned()
@@ -378,42 +355,26 @@ impl Deliverer {
             .map(|id| id.to_string())
             .collect();
         if external_refs.len() < messages.len() {
-            let error = CallError::Lost {
-                detail: "the answer names no message".to_owned(),
-            };
+            let error = CallError::lost("the answer names no message");
             return self.ended(part, Repetition::Shows, &error);
         }
-        self.health.sent();
-        if whole {
-            SendOutcome::Sent { external_refs }
-        } else {
-            SendOutcome::Shortened { external_refs }
-        }
+        parts::accepted(&self.health, external_refs, whole)
     }
 
     /// Tells health and pacing about a failed call.
     fn note(&self, error: &CallError) {
-        match error {
-            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
-                self.health.send_failing(said(error));
-            }
-            // The limits of the interface hold back what they must; other channels go on.
-            CallError::Limited { retry_after, .. } => {
-                self.health.limited(*retry_after);
-            }
-            CallError::Refused { code: 401, .. } => self.health.send_failing(said(error)),
-            CallError::Refused { .. } => self.health.refused(),
+        // The limits of the interface hold back what they must; other channels go on.
+        if let CallError::Refused { code: 401, .. } = error {
+            self.health.send_failing(said(error));
+        } else {
+            self.health.send_failed(error, || said(error));
         }
     }
 
     /// Heeds a limit for something that nobody misses.
     fn note_decoration(&self, error: &CallError) {
-        match error {
-            CallError::Limited { .. } => self.note(error),
-            CallError::NotSent { .. }
-            | CallError::Lost { .. }
-            | CallError::Server { .. }
-            | CallError::Refused { .. } => {}
+        if error.retry_after().is_some() {
+            self.note(error);
         }
     }
 
@@ -423,12 +384,9 @@ impl Deliverer {
         let now = self.health.now();
         // The token is at fault, not the message: the gateway stops the channel with the fix.
         if let CallError::Refused { code: 401, .. } = error {
-            return SendOutcome::Retry {
-                not_before: now.plus_seconds(60),
-                error: said(error),
-            };
+            return parts::retry_in(60, now, said(error));
         }
-        send_error::outcome(error, repetition, part.attempts, now, said(error))
+        parts::failed(error, repetition, part.attempts, now, said(error))
     }
 }
 

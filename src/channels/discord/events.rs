@@ -5,8 +5,10 @@
 
 use serde_json::Value;
 
-use crate::channels::discord::fields::{id, int, list, text};
+use crate::channels::discord::fields::{id, int};
 use crate::channels::discord::names::Names;
+use crate::channels::fields::{has, list_at, text_at};
+use crate::channels::intake;
 use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Sender};
 
 /// `message_reference.type` of a forwarded message.
@@ -117,7 +119,7 @@ fn created(message: &Value, me: &Me, names: &Names, key: &str) -> Option<Event> 
 /// An edit by a person. Discord sends the same event when it adds a preview of a link.
 fn updated(message: &Value, me: &Me, names: &Names) -> Option<Event> {
     let number = id(message, "/id")?;
-    let edited = text(message, "/edited_timestamp")?;
+    let edited = text_at(message, "/edited_timestamp")?;
     if id(message, "/author/id") == Some(me.id) {
         return None;
     }
@@ -130,20 +132,18 @@ fn body(message: &Value, number: u64, channel: u64, is_direct: bool, me: &Me) ->
     let kind = message.get("type").and_then(Value::as_u64).unwrap_or(0);
     // Messages and replies; the others are Discord's own about the channel.
     if !matches!(kind, 0 | 19) {
-        return InboundBody::Other {
-            what: format!("a message of kind {kind} about the channel"),
-        };
+        return intake::other(format!("a message of kind {kind} about the channel"));
     }
     let forwarded = message
         .pointer("/message_snapshots/0/message")
         .filter(|_| int(message, "/message_reference/type") == Some(FORWARD));
     let said = forwarded.unwrap_or(message);
-    let content = text(said, "/content").unwrap_or_default();
-    let files: Vec<InboundFile> = list(said, "/attachments")
+    let content = text_at(said, "/content").unwrap_or_default();
+    let files: Vec<InboundFile> = list_at(said, "/attachments")
         .iter()
         .filter_map(|attachment| file(attachment, number, channel))
         .collect();
-    let is_mentioned = list(message, "/mentions")
+    let is_mentioned = list_at(message, "/mentions")
         .iter()
         .any(|user| id(user, "/id") == Some(me.id));
     let addressed = is_direct
@@ -167,16 +167,14 @@ fn body(message: &Value, number: u64, channel: u64, is_direct: bool, me: &Me) ->
                 direct: is_direct,
                 addressed,
             },
-            None => InboundBody::Other {
-                what: "a message without text".to_owned(),
-            },
+            None => intake::other("a message without text"),
         };
     }
     InboundBody::Text {
-        text: readable(content, list(said, "/mentions"), me),
+        text: readable(content, list_at(said, "/mentions"), me),
         direct: is_direct,
         addressed,
-        indirect: forwarded.is_some() || text(message, "/edited_timestamp").is_some(),
+        indirect: forwarded.is_some() || text_at(message, "/edited_timestamp").is_some(),
         files,
         group: None,
     }
@@ -206,7 +204,7 @@ fn readable(content: &str, mentions: &[Value], me: &Me) -> String {
 }
 
 fn interaction(data: &Value, names: &Names, key: &str) -> Event {
-    let (Some(number), Some(token)) = (id(data, "/id"), text(data, "/token")) else {
+    let (Some(number), Some(token)) = (id(data, "/id"), text_at(data, "/token")) else {
         return other(key.to_owned(), data, names, "an interaction without id");
     };
     let person = data
@@ -216,34 +214,27 @@ fn interaction(data: &Value, names: &Names, key: &str) -> Event {
     let channel = id(data, "/channel_id").or_else(|| id(data, "/channel/id"));
     let is_direct = id(data, "/guild_id").is_none();
     let kind = int(data, "/type");
-    let (body, command) = match (kind, channel) {
-        (Some(2), Some(_)) => command(data, is_direct),
-        (Some(3), Some(_)) => match text(data, "/data/custom_id") {
-            Some(token) => (
-                InboundBody::Click {
-                    token: token.to_owned(),
-                },
-                None,
-            ),
-            None => (
-                InboundBody::Other {
-                    what: "a click that carries nothing".to_owned(),
-                },
-                None,
-            ),
+    let mut written = None;
+    let body = match (kind, channel) {
+        (Some(2), Some(_)) => match command(data) {
+            Some(text) => InboundBody::Text {
+                text: written.insert(text).clone(),
+                direct: is_direct,
+                addressed: true,
+                indirect: false,
+                files: Vec::new(),
+                group: None,
+            },
+            None => intake::other("a command without a name"),
         },
-        (Some(kind), _) => (
-            InboundBody::Other {
-                what: format!("an interaction of kind {kind}"),
+        (Some(3), Some(_)) => match text_at(data, "/data/custom_id") {
+            Some(token) => InboundBody::Click {
+                token: token.to_owned(),
             },
-            None,
-        ),
-        (None, _) => (
-            InboundBody::Other {
-                what: "an interaction of no kind".to_owned(),
-            },
-            None,
-        ),
+            None => intake::other("a click that carries nothing"),
+        },
+        (Some(kind), _) => intake::other(format!("an interaction of kind {kind}")),
+        (None, _) => intake::other("an interaction of no kind"),
     };
     let conversation = channel.map_or_else(String::new, |channel| channel.to_string());
     let inbound = Inbound {
@@ -261,47 +252,29 @@ fn interaction(data: &Value, names: &Names, key: &str) -> Event {
         interaction: Some(Interaction {
             id: number,
             token: token.to_owned(),
-            command,
+            command: written,
         }),
     }
 }
 
-/// A command of the menu, as if it had been written.
-fn command(data: &Value, is_direct: bool) -> (InboundBody, Option<String>) {
-    let Some(name) = text(data, "/data/name") else {
-        let what = "a command without a name".to_owned();
-        return (InboundBody::Other { what }, None);
-    };
-    let given = list(data, "/data/options")
+/// A command of the menu, as if it had been written; none without a name.
+fn command(data: &Value) -> Option<String> {
+    let name = text_at(data, "/data/name")?;
+    let given = list_at(data, "/data/options")
         .iter()
-        .filter_map(|option| text(option, "/value"))
+        .filter_map(|option| text_at(option, "/value"))
         .collect::<Vec<_>>()
         .join(" ");
-    let written = format!("/{name} {given}").trim_end().to_owned();
-    let body = InboundBody::Text {
-        text: written.clone(),
-        direct: is_direct,
-        addressed: true,
-        indirect: false,
-        files: Vec::new(),
-        group: None,
-    };
-    (body, Some(written))
+    Some(format!("/{name} {given}").trim_end().to_owned())
 }
 
 fn other(key: String, data: &Value, names: &Names, what: &str) -> Event {
     let channel = id(data, "/channel_id");
+    let conversation = channel.map_or_else(String::new, |channel| channel.to_string());
     Event {
         inbound: Inbound {
-            dedupe_key: key,
-            cursor: None,
-            conversation: channel.map_or_else(String::new, |channel| channel.to_string()),
             conversation_title: channel.and_then(|channel| names.of(channel)),
-            sender: None,
-            body: InboundBody::Other {
-                what: what.to_owned(),
-            },
-            message_ref: None,
+            ..intake::event(key, conversation, what)
         },
         seen: None,
         interaction: None,
@@ -313,8 +286,10 @@ fn file(attachment: &Value, message: u64, channel: u64) -> Option<InboundFile> {
     let number = id(attachment, "/id")?;
     Some(InboundFile {
         reference: format!("{channel}/{message}/{number}"),
-        name: text(attachment, "/filename").unwrap_or("file").to_owned(),
-        media_type: text(attachment, "/content_type").map(|whole| {
+        name: text_at(attachment, "/filename")
+            .unwrap_or("file")
+            .to_owned(),
+        media_type: text_at(attachment, "/content_type").map(|whole| {
             let media_type = whole.split(';').next().unwrap_or(whole);
             media_type.trim().to_owned()
         }),
@@ -324,8 +299,7 @@ fn file(attachment: &Value, message: u64, channel: u64) -> Option<InboundFile> {
 
 /// Who wrote a message. A webhook names whom it likes, so it names nobody.
 fn author(message: &Value) -> Option<Sender> {
-    let by_webhook = message.get("webhook_id").is_some_and(|id| !id.is_null());
-    if by_webhook {
+    if has(message, "webhook_id") {
         return None;
     }
     message.get("author").and_then(user)
@@ -333,8 +307,8 @@ fn author(message: &Value) -> Option<Sender> {
 
 fn user(user: &Value) -> Option<Sender> {
     let number = id(user, "/id")?;
-    let shown = text(user, "/global_name").filter(|name| !name.is_empty());
-    let display = match (shown, text(user, "/username")) {
+    let shown = global_name(user);
+    let display = match (shown, text_at(user, "/username")) {
         (Some(name), Some(username)) => format!("{name} (@{username})"),
         (Some(name), None) => name.to_owned(),
         (None, Some(username)) => format!("@{username}"),
@@ -349,10 +323,12 @@ fn user(user: &Value) -> Option<Sender> {
     })
 }
 
+fn global_name(user: &Value) -> Option<&str> {
+    text_at(user, "/global_name").filter(|name| !name.is_empty())
+}
+
 fn name(user: &Value) -> Option<&str> {
-    text(user, "/global_name")
-        .filter(|name| !name.is_empty())
-        .or_else(|| text(user, "/username"))
+    global_name(user).or_else(|| text_at(user, "/username"))
 }
 
 fn title(message: &Value, channel: u64, is_direct: bool, names: &Names) -> Option<String> {

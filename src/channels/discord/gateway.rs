@@ -3,7 +3,6 @@
 //! Nothing here reconnects faster than the supervisor, except once after a connection that held for a minute. No
 //! session begins beyond Discord's daily limit.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,11 +12,12 @@ use tokio_util::task::TaskTracker;
 use crate::channels::channel::ChannelError;
 use crate::channels::discord::api::Route;
 use crate::channels::discord::connection::{Connection, ConnectionEnd, Gateway};
-use crate::channels::discord::fields::text;
 use crate::channels::discord::names::Names;
 use crate::channels::discord::position::Position;
 use crate::channels::discord::session::{self, CLOSE_KEEPING_SESSION, End, Machine, TOKEN_FIX};
+use crate::channels::fields::text_at;
 use crate::channels::http::CallError;
+use crate::channels::sync::{lock, unless_stopped};
 use crate::channels::websocket::{Socket, SocketError};
 use crate::clock::backoff::jitter;
 
@@ -49,10 +49,11 @@ pub async fn run(
             RunEnd::Stopped => break Ok(()),
             RunEnd::Again(error, true) => {
                 tracing::info!(%error, "connecting to the gateway again");
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => break Ok(()),
-                    () = tokio::time::sleep(REST) => {}
+                if unless_stopped(&stop, tokio::time::sleep(REST))
+                    .await
+                    .is_none()
+                {
+                    break Ok(());
                 }
             }
             RunEnd::Again(error, false) | RunEnd::Fatal(error) => break Err(error),
@@ -65,22 +66,12 @@ pub async fn run(
 
 /// What a failed call means for the connection.
 pub fn broken(error: &CallError) -> ChannelError {
-    match error {
-        CallError::Refused { code: 401, .. } => ChannelError::Fatal {
-            detail: "Discord does not accept the bot token".to_owned(),
-            fix: TOKEN_FIX.to_owned(),
-        },
-        CallError::Limited { retry_after, .. } => ChannelError::Transient {
-            detail: format!("Discord: {error}"),
-            retry_after: Some(*retry_after),
-        },
-        CallError::NotSent { .. }
-        | CallError::Lost { .. }
-        | CallError::Server { .. }
-        | CallError::Refused { .. } => ChannelError::Transient {
-            detail: format!("Discord: {error}"),
-            retry_after: None,
-        },
+    if let CallError::Refused { code: 401, .. } = error {
+        return ChannelError::fatal("Discord does not accept the bot token", TOKEN_FIX);
+    }
+    ChannelError::Transient {
+        detail: format!("Discord: {error}"),
+        retry_after: error.retry_after(),
     }
 }
 
@@ -105,12 +96,9 @@ async fn address(gateway: &Gateway) -> Result<String, ChannelError> {
             retry_after: Some(Duration::from_millis(reset.clamp(1_000, 86_400_000))),
         });
     }
-    text(&answer, "/url")
+    text_at(&answer, "/url")
         .map(str::to_owned)
-        .ok_or_else(|| ChannelError::Transient {
-            detail: "Discord does not say where its gateway is".to_owned(),
-            retry_after: None,
-        })
+        .ok_or_else(|| ChannelError::transient("Discord does not say where its gateway is"))
 }
 
 fn with_version(url: &str) -> String {
@@ -126,10 +114,7 @@ async fn connection(
     stop: &CancellationToken,
 ) -> RunEnd {
     let mut machine = {
-        let memory = gateway
-            .memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let memory = lock(&gateway.memory);
         let session = position
             .session
             .clone()
@@ -148,23 +133,20 @@ async fn connection(
             .await
             .map_err(|error| unreachable_gateway(&error))
     };
-    let socket = tokio::select! {
-        biased;
-        () = stop.cancelled() => return RunEnd::Stopped,
-        socket = opened => match socket {
-            Ok(socket) => socket,
-            Err(error) => {
-                // Else a resume address that is gone would be tried for ever.
-                let mut memory = gateway.memory.lock().unwrap_or_else(PoisonError::into_inner);
-                if machine.session().is_some() {
-                    memory.failed_resumes = memory.failed_resumes.saturating_add(1);
-                }
-                return match error {
-                    fatal @ ChannelError::Fatal { .. } => RunEnd::Fatal(fatal),
-                    again @ ChannelError::Transient { .. } => RunEnd::Again(again, false),
-                };
+    let socket = match unless_stopped(stop, opened).await {
+        None => return RunEnd::Stopped,
+        Some(Ok(socket)) => socket,
+        Some(Err(error)) => {
+            // Else a resume address that is gone would be tried for ever.
+            let mut memory = lock(&gateway.memory);
+            if machine.session().is_some() {
+                memory.failed_resumes = memory.failed_resumes.saturating_add(1);
             }
-        },
+            return match error {
+                fatal @ ChannelError::Fatal { .. } => RunEnd::Fatal(fatal),
+                again @ ChannelError::Transient { .. } => RunEnd::Again(again, false),
+            };
+        }
     };
     let mut connection = Connection {
         gateway,
@@ -182,10 +164,7 @@ async fn connection(
         .is_some_and(|since| since.elapsed() >= STEADY);
     let socket = connection.socket;
     {
-        let mut memory = gateway
-            .memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut memory = lock(&gateway.memory);
         memory.failed_resumes = machine.failed_resumes();
         if machine.session().is_none() {
             memory.dead = position.session.as_ref().map(|session| session.id.clone());

@@ -4,8 +4,10 @@
 //! Nothing here sleeps or sends; it answers "now" or "not before this long". No bucket is known before Discord names it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::channels::sync::lock;
 
 /// Discord bans an address after 10 000 refused calls (401, 403, 429) in this time.
 pub const REFUSED_WINDOW: Duration = Duration::from_mins(10);
@@ -55,7 +57,7 @@ impl Limits {
     /// Takes the slot for a call of this kind, or says how long to wait before asking again. `major`: the channel or guild
     /// it is about.
     pub fn take(&self, kind: &str, major: &str, now: Instant) -> Result<(), Duration> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         gates.may(kind, major, now)?;
         let key = gates.key(kind, major);
         if let Some(bucket) = gates.buckets.get_mut(&key) {
@@ -66,13 +68,13 @@ impl Limits {
 
     /// Whether such a call may leave now; takes nothing.
     pub fn may(&self, kind: &str, major: &str, now: Instant) -> Result<(), Duration> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         gates.may(kind, major, now)
     }
 
     /// An answer told of its bucket.
     pub fn note(&self, kind: &str, major: &str, quota: &Quota, now: Instant) {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         gates.names.insert(kind.to_owned(), quota.bucket.clone());
         if gates.buckets.len() >= MAX_BUCKETS {
             gates.buckets.retain(|_, bucket| bucket.reset > now);
@@ -88,7 +90,7 @@ impl Limits {
 
     /// Discord said to wait.
     pub fn limited(&self, kind: &str, major: &str, rest: Duration, everything: bool, now: Instant) {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         let until = now + rest;
         if everything {
             gates.everything = Some(gates.everything.map_or(until, |at| at.max(until)));
@@ -104,7 +106,7 @@ impl Limits {
 
     /// Discord refused a call in a way that counts against the address.
     pub fn refused(&self, now: Instant) {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gates = lock(&self.gates);
         gates.refused = match gates.refused {
             Some((since, count)) if now.duration_since(since) < REFUSED_WINDOW => {
                 Some((since, count.saturating_add(1)))

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::channels::discord::fields::{id, list, text};
+use crate::channels::discord::fields::id;
+use crate::channels::fields::{list_at, text_at};
 
 /// Channels that are remembered.
 const MAX_CHANNELS: usize = 20_000;
@@ -22,8 +23,11 @@ impl Names {
     pub fn note(&mut self, name: &str, data: &Value) {
         match name {
             "GUILD_CREATE" => {
-                let server = text(data, "/name");
-                for channel in list(data, "/channels").iter().chain(list(data, "/threads")) {
+                let server = text_at(data, "/name");
+                for channel in list_at(data, "/channels")
+                    .iter()
+                    .chain(list_at(data, "/threads"))
+                {
                     self.learn(channel, server);
                 }
             }
@@ -50,7 +54,7 @@ impl Names {
     }
 
     fn learn(&mut self, channel: &Value, server: Option<&str>) {
-        let (Some(number), Some(name)) = (id(channel, "/id"), text(channel, "/name")) else {
+        let (Some(number), Some(name)) = (id(channel, "/id"), text_at(channel, "/name")) else {
             return;
         };
         if self.channels.len() >= MAX_CHANNELS && !self.channels.contains_key(&number) {

@@ -323,9 +323,9 @@ pub fn judge(answer: Answer, scrub: &dyn Fn(&str) -> String) -> Result<Value, Ca
             })
         }
         500..=599 => Err(CallError::Server { status, detail }),
-        _ => Err(CallError::Lost {
-            detail: format!("HTTP {status} with a body that is not an answer of the API"),
-        }),
+        _ => Err(CallError::lost(format!(
+            "HTTP {status} with a body that is not an answer of the API"
+        ))),
     }
 }
 
@@ -335,9 +335,7 @@ pub fn named(answer: &Value, field: &str) -> Result<String, CallError> {
         .get(field)
         .and_then(Value::as_str)
         .map(str::to_owned)
-        .ok_or_else(|| CallError::Lost {
-            detail: format!("the answer to an accepted call names no {field}"),
-        })
+        .ok_or_else(|| CallError::lost(format!("the answer to an accepted call names no {field}")))
 }
 
 fn room_path(room: &str) -> String {

@@ -12,6 +12,7 @@ use crate::channels::matrix::gap::Gap;
 use crate::channels::matrix::joins::{self, Choice, Invite};
 use crate::channels::matrix::position;
 use crate::channels::matrix::syncer::{Halt, Syncer};
+use crate::channels::sync::unless_stopped;
 use crate::protocol::bridge::Inbound;
 use crate::protocol::problem::Problem;
 
@@ -174,11 +175,9 @@ async fn hear(
             continue;
         }
         let target = match events::target_of(&event, &syncer.me) {
-            Some(target) => tokio::select! {
-                biased;
-                () = intake.stop.cancelled() => return Err(Halt::Stopped),
-                target = syncer.targets.of(room, &target) => target?,
-            },
+            Some(target) => unless_stopped(intake.stop, syncer.targets.of(room, &target))
+                .await
+                .ok_or(Halt::Stopped)??,
             None => Target::default(),
         };
         let known = syncer.rooms.room(room).unwrap_or_default();

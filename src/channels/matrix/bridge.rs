@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::channel::{Bridge, ChannelError, stored_cursor, usable_token};
+use crate::channels::findings::failure;
 use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, HttpTimes};
 use crate::channels::matrix::api::Api;
@@ -21,6 +22,7 @@ use crate::channels::matrix::sync;
 use crate::channels::matrix::syncer::Syncer;
 use crate::channels::pacing::{Pacing, PacingLimits};
 use crate::channels::serve;
+use crate::channels::sync::unless_stopped;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::Clock;
 use crate::config::secret::Secret;
@@ -103,26 +105,26 @@ impl MatrixBridge {
     }
 
     fn connect(&self) -> Result<Api, ChannelError> {
-        let token = self.token.clone();
-        let Some(token) = token.filter(|token| !token.expose().is_empty()) else {
-            return Err(ChannelError::Fatal {
-                detail: format!("channel `{}` has no access token", self.name),
-                fix: "log the bot's account in (POST /_matrix/client/v3/login, the guide shows how) and let `token_env`, \
-                      `token_file` or `token_command` give its access token"
-                    .to_owned(),
-            });
-        };
-        // Anything else could not stand in a header.
-        if !token.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(ChannelError::Fatal {
-                detail: "the access token has invalid characters".to_owned(),
-                fix: "check that the whole token was copied, and nothing else".to_owned(),
-            });
-        }
-        Api::new(&self.api_base, token, self.options.http).map_err(|error| ChannelError::Fatal {
-            detail: format!("no HTTP client for {}: {error}", self.api_base),
-            fix: "check api_base, and that this machine has CA certificates".to_owned(),
-        })
+        let token = usable_token(
+            self.token.as_ref(),
+            // Anything else could not stand in a header.
+            |byte| byte.is_ascii_graphic(),
+            || {
+                ChannelError::fatal(
+                    format!("channel `{}` has no access token", self.name),
+                    "log the bot's account in (POST /_matrix/client/v3/login, the guide shows how) and let `token_env`, \
+                     `token_file` or `token_command` give its access token",
+                )
+            },
+            || {
+                ChannelError::fatal(
+                    "the access token has invalid characters",
+                    "check that the whole token was copied, and nothing else",
+                )
+            },
+        )?;
+        Api::new(&self.api_base, token, self.options.http)
+            .map_err(|error| ChannelError::no_client(&self.api_base, &error))
     }
 
     /// Asks who we are. Nothing is synced before that: we would answer ourselves.
@@ -130,22 +132,15 @@ impl MatrixBridge {
         let answer = api.whoami().await.map_err(|error| match &error {
             CallError::Refused {
                 code: 404, detail, ..
-            } => ChannelError::Fatal {
-                detail: format!(
-                    "there is no Matrix homeserver at {}: {detail}",
-                    self.api_base
-                ),
-                fix: "let api_base be the homeserver's address; \
-                      https://SERVER/.well-known/matrix/client says it as `base_url`"
-                    .to_owned(),
-            },
+            } => ChannelError::fatal(
+                format!("there is no Matrix homeserver at {}: {detail}", self.api_base),
+                "let api_base be the homeserver's address; https://SERVER/.well-known/matrix/client says it as `base_url`",
+            ),
             _ => sync::broken(&error),
         })?;
         let Some(user) = answer["user_id"].as_str() else {
-            return Err(ChannelError::Transient {
-                detail: "the homeserver's answer does not say who we are".to_owned(),
-                retry_after: None,
-            });
+            let detail = "the homeserver's answer does not say who we are";
+            return Err(ChannelError::transient(detail));
         };
         let display = api.display_name(user).await;
         health.optional("profile", &display);
@@ -184,7 +179,7 @@ impl Bridge for MatrixBridge {
     async fn check(&self) -> Vec<Finding> {
         match self.connect() {
             Ok(api) => check::findings(&api, &self.name, &self.api_base).await,
-            Err(error) => vec![check::unusable(&self.name, &error)],
+            Err(error) => vec![failure(&format!("channel {}", self.name), &error, None)],
         }
     }
 
@@ -196,19 +191,13 @@ impl Bridge for MatrixBridge {
         let api = self.connect()?;
         port.set_capabilities(self.capabilities());
         let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
-        let me = tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return Ok(()),
-            me = self.introduce(&api, &health) => me?,
+        let introducing = self.introduce(&api, &health);
+        let Some(me) = unless_stopped(&shutdown, introducing).await else {
+            return Ok(());
         };
+        let me = me?;
         health.known_as(me.user.clone());
-        let state = port
-            .account_state()
-            .await
-            .map_err(|problem| ChannelError::Transient {
-                detail: format!("the channel's state cannot be read: {problem}"),
-                retry_after: None,
-            })?;
+        let cursor = stored_cursor(port.as_ref()).await?;
         let stop = shutdown.child_token();
         // Joins go on by themselves until then.
         let _ending = stop.clone().drop_guard();
@@ -245,7 +234,7 @@ impl Bridge for MatrixBridge {
             return Ok(());
         };
         let (ended, ()) = tokio::join!(
-            sync::run(&syncer, state.cursor, begun, stop.clone()),
+            sync::run(&syncer, cursor, begun, stop.clone()),
             // Only now: what is sent needs to know which rooms there are.
             serve::run(port, deliverer, stop.clone()),
         );

@@ -57,10 +57,9 @@ pub fn lines(lines: &[Line]) -> Text {
     if in_code {
         html.push_str("</code></pre>");
     }
-    let plain: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     Text {
         html,
-        plain: plain.join("\n"),
+        plain: card::plain_text(lines),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -18,8 +18,9 @@ use crate::channels::matrix::content::{self, Kind};
 use crate::channels::matrix::events::{Me, parse_conversation};
 use crate::channels::matrix::rooms::Rooms;
 use crate::channels::pacing::Pacing;
+use crate::channels::parts::{self, Repetition};
 use crate::channels::platform::Platform;
-use crate::channels::send_error::{self, Repetition};
+use crate::channels::sync::lock;
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::artifact::SentFile;
 use crate::protocol::bridge::{FileRequest, Outbound, OutboundBody, SendOutcome};
@@ -161,12 +162,7 @@ impl Deliverer {
             OutboundBody::Card { approval, buttons } => {
                 let (content, whole) = content::question(approval, buttons);
                 let event = self.send_one(part, &place, content).await?;
-                let external_refs = refs(vec![event]);
-                if whole {
-                    return Ok(self.sent(external_refs));
-                }
-                self.health.sent();
-                Ok(SendOutcome::Shortened { external_refs })
+                Ok(parts::accepted(&self.health, refs(vec![event]), whole))
             }
             OutboundBody::CardUpdate {
                 approval,
@@ -257,34 +253,23 @@ impl Deliverer {
 
     /// Nobody waits for more once the answer is there.
     async fn end_typing(&self, room: &str) {
-        let was_typing = self
-            .typed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(room);
+        let was_typing = lock(&self.typed).remove(room);
         if was_typing && let Err(error) = self.api.typing(room, &self.me.user, false).await {
             tracing::debug!(%error, "the typing indicator stays for some seconds");
         }
     }
 
     fn sent(&self, external_refs: Vec<String>) -> SendOutcome {
-        self.health.sent();
-        SendOutcome::Sent { external_refs }
+        parts::accepted(&self.health, external_refs, true)
     }
 
     /// Tells health and pacing about a failed call.
     fn note(&self, error: &CallError) {
-        match error {
-            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
-                self.health.send_failing(error.to_string());
-            }
-            CallError::Limited { retry_after, .. } => {
-                self.was_limited.store(true, Ordering::Relaxed);
-                self.pacing.freeze_all(*retry_after, Instant::now());
-                self.health.limited(*retry_after);
-            }
-            CallError::Refused { .. } => self.health.refused(),
+        if let Some(rest) = error.retry_after() {
+            self.was_limited.store(true, Ordering::Relaxed);
+            self.pacing.freeze_all(rest, Instant::now());
         }
+        self.health.send_failed(error, || error.to_string());
     }
 
     /// What a failure means for the part.
@@ -296,10 +281,6 @@ impl Deliverer {
         };
         self.note(&error);
         let (now, said) = (self.health.now(), error.to_string());
-        let later = |seconds, error| SendOutcome::Retry {
-            not_before: now.plus_seconds(seconds),
-            error,
-        };
         let repetition = if is_sending {
             Repetition::Shows
         } else {
@@ -308,9 +289,9 @@ impl Deliverer {
         if let CallError::Refused { code, name, .. } = &error {
             match name.as_str() {
                 // The token is at fault, not the message: the sync stops the channel with the fix.
-                _ if *code == 401 => return later(60, said),
+                _ if *code == 401 => return parts::retry_in(60, now, said),
                 // The homeserver has reached a limit of its own.
-                "M_RESOURCE_LIMIT_EXCEEDED" => return later(300, said),
+                "M_RESOURCE_LIMIT_EXCEEDED" => return parts::retry_in(300, now, said),
                 "M_FORBIDDEN" => {
                     return SendOutcome::Failed {
                         error: format!("the bot may not write there (was it removed?): {said}"),
@@ -319,7 +300,7 @@ impl Deliverer {
                 _ => {}
             }
         }
-        send_error::outcome(&error, repetition, part.attempts, now, said)
+        parts::failed(&error, repetition, part.attempts, now, said)
     }
 
     /// The room of a conversation, where no call is needed to know it.
@@ -352,7 +333,7 @@ impl Deliverer {
 
     /// Heeds a 429 for something that nobody misses.
     fn note_decoration(&self, error: &CallError) {
-        if let CallError::Limited { .. } = error {
+        if error.retry_after().is_some() {
             self.note(error);
         }
     }
@@ -398,10 +379,7 @@ impl Platform for Deliverer {
         if !self.pacing.take_typing(&place.room, Instant::now()) {
             return;
         }
-        self.typed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(place.room.clone());
+        lock(&self.typed).insert(place.room.clone());
         match self.api.typing(&place.room, &self.me.user, true).await {
             Err(error @ CallError::Limited { .. }) => self.note(&error),
             // A room that refuses us says so at the next message too.

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::channels::intake::{self, other};
 use crate::channels::matrix::content::CARD_FIELD;
 use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Sender};
 use crate::protocol::slash::SlashCommand;
@@ -119,7 +120,7 @@ pub fn decode(event: &Value, me: &Me, around: &Around) -> Option<Inbound> {
         "m.room.redaction" => other("a message was taken back"),
         "m.room.encrypted" => other("an encrypted message, which the bot cannot read"),
         "m.room.encryption" => other("the room became encrypted; nothing in it can be read here"),
-        "m.room.tombstone" => other(&format!(
+        "m.room.tombstone" => other(format!(
             "the room is replaced by `{}`; a list that names the old id needs the new one",
             word(
                 event["content"]["replacement_room"]
@@ -128,7 +129,7 @@ pub fn decode(event: &Value, me: &Me, around: &Around) -> Option<Inbound> {
             )
         )),
         _ if is_state => return None,
-        kind => other(&format!("an event of type `{}`", word(kind))),
+        kind => other(format!("an event of type `{}`", word(kind))),
     };
     let is_notice = event["content"]["msgtype"] == "m.notice";
     // Taken back, it says something else than the first time.
@@ -175,15 +176,8 @@ pub fn removal(room: &str, event: Option<&Value>) -> (Inbound, String) {
         what.push_str(&format!(": {}", word(reason)));
     }
     let id = event["event_id"].as_str();
-    let inbound = Inbound {
-        dedupe_key: id.map_or_else(|| format!("left:{room}"), |id| format!("event:{id}")),
-        cursor: None,
-        conversation: room.to_owned(),
-        conversation_title: None,
-        sender: None,
-        body: InboundBody::Other { what: what.clone() },
-        message_ref: None,
-    };
+    let key = id.map_or_else(|| format!("left:{room}"), |id| format!("event:{id}"));
+    let inbound = intake::event(key, room, what.clone());
     (inbound, what)
 }
 
@@ -242,7 +236,7 @@ fn message(event: &Value, me: &Me, around: &Around) -> InboundBody {
             (text, vec![file])
         }
         "m.location" => return media("a location", around),
-        kind => return other(&format!("a message of type `{}`", word(kind))),
+        kind => return other(format!("a message of type `{}`", word(kind))),
     };
     if text.is_empty() && files.is_empty() {
         return other("a message without text");
@@ -397,12 +391,6 @@ fn media(what: &str, around: &Around) -> InboundBody {
         what: what.to_owned(),
         direct: around.direct,
         addressed: around.target.is_ours,
-    }
-}
-
-fn other(what: &str) -> InboundBody {
-    InboundBody::Other {
-        what: what.to_owned(),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::channels::http::CallError;
 use crate::channels::matrix::events;
 use crate::channels::matrix::rooms;
 use crate::channels::matrix::syncer::{Halt, Syncer, TYPES};
+use crate::channels::sync::unless_stopped;
 use crate::clock::backoff::doubled;
 
 /// Events of one room that are fetched after a time away.
@@ -132,12 +133,8 @@ impl<'a> Gap<'a> {
         self.rest(syncer.page_rest).await?;
         loop {
             let asking = syncer.api.messages_before(room, from, self.since, &filter);
-            let answer = tokio::select! {
-                biased;
-                () = self.stop.cancelled() => return Err(Halt::Stopped),
-                answer = asking => answer,
-            };
-            let rest = match answer {
+            let answer = unless_stopped(self.stop, asking).await;
+            let rest = match answer.ok_or(Halt::Stopped)? {
                 Ok(answer) => return Ok(Some(answer)),
                 Err(CallError::Limited { retry_after, .. }) => {
                     syncer.health.limited(retry_after);
@@ -167,11 +164,8 @@ impl<'a> Gap<'a> {
     }
 
     async fn rest(&self, rest: Duration) -> Result<(), Halt> {
-        tokio::select! {
-            biased;
-            () = self.stop.cancelled() => Err(Halt::Stopped),
-            () = tokio::time::sleep(rest) => Ok(()),
-        }
+        let rested = unless_stopped(self.stop, tokio::time::sleep(rest)).await;
+        rested.ok_or(Halt::Stopped)
     }
 }
 

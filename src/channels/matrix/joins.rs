@@ -5,7 +5,7 @@
 //! until it is answered, so nothing is lost when a join ends half-way.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,10 +14,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
+use crate::channels::intake;
 use crate::channels::matrix::api::Api;
+use crate::channels::sync::{lock, unless_stopped};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::doubled;
-use crate::protocol::bridge::{Inbound, InboundBody, Invitation};
+use crate::protocol::bridge::{Inbound, Invitation};
 use crate::protocol::problem::Problem;
 use crate::text::untrusted::reveal_line;
 
@@ -73,17 +75,11 @@ pub fn record(invite: &Invite, choice: Choice) -> Inbound {
         ),
     };
     let by: String = reveal_line(&invite.by).chars().take(100).collect();
-    Inbound {
-        dedupe_key: format!("invite:{key}:{}:{}", invite.room, invite.by),
-        cursor: None,
-        conversation: invite.room.clone(),
-        conversation_title: None,
-        sender: None,
-        body: InboundBody::Other {
-            what: format!("an invite by {by}, {done}"),
-        },
-        message_ref: None,
-    }
+    intake::event(
+        format!("invite:{key}:{}:{}", invite.room, invite.by),
+        invite.room.clone(),
+        format!("an invite by {by}, {done}"),
+    )
 }
 
 /// Rooms that we tried to come into.
@@ -150,10 +146,7 @@ impl Joins {
 
     /// Whether one more room of somebody new may be joined now.
     fn take_stranger(&self, now: Instant) -> bool {
-        let mut lately = self
-            .strangers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut lately = lock(&self.strangers);
         lately.retain(|at| now.duration_since(*at) < HOUR);
         if lately.len() >= STRANGERS {
             return false;
@@ -163,7 +156,7 @@ impl Joins {
     }
 
     fn begun(&self) -> MutexGuard<'_, Begun> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.begun)
     }
 
     /// Joins a room that we are invited to, beside everything else. Does nothing for one that is being joined.
@@ -190,12 +183,9 @@ impl Joins {
         );
         let (room, begun) = (room.to_owned(), Arc::clone(&self.begun));
         self.tasks.spawn(async move {
-            let done = tokio::select! {
-                biased;
-                () = stop.cancelled() => true,
-                done = join(&api, &health, &room, via) => done,
-            };
-            let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
+            let joining = join(&api, &health, &room, via);
+            let done = unless_stopped(&stop, joining).await.unwrap_or(true);
+            let mut begun = lock(&begun);
             begun.under_way.remove(&room);
             if !done {
                 begun.refused.insert(room);

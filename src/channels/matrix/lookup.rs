@@ -1,12 +1,13 @@
 //! Events that others point to, read back from the homeserver. A bounded memory keeps what was asked lately.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::channels::http::CallError;
 use crate::channels::matrix::api::Api;
 use crate::channels::matrix::events::{Me, Target, as_target};
+use crate::channels::sync::lock;
 
 /// Events that are remembered.
 const REMEMBERED: usize = 1_000;
@@ -81,12 +82,12 @@ impl Targets {
     }
 
     fn remembered(&self, event: &str) -> Option<Target> {
-        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = lock(&self.memory);
         memory.targets.get(event).cloned()
     }
 
     fn remember(&self, event: &str, target: &Target) {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = lock(&self.memory);
         let is_new = memory
             .targets
             .insert(event.to_owned(), target.clone())

@@ -3,9 +3,11 @@
 //! Read from syncs and from nothing else; a bridge that starts anew asks for it again. A room id is never taken apart.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use serde_json::Value;
+
+use crate::channels::sync::lock;
 
 /// Display names that are kept of one room.
 const MAX_NAMES: usize = 2_000;
@@ -149,7 +151,7 @@ pub struct Rooms(Mutex<Known>);
 
 impl Rooms {
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Takes over the `join` part of the answer to a sync that began anew: what it does not name is gone.

@@ -15,19 +15,15 @@ use crate::channels::matrix::api::Api;
 use crate::channels::matrix::batch::{invites, take_in};
 use crate::channels::matrix::position;
 use crate::channels::matrix::syncer::{Halt, Syncer, TYPES};
+use crate::channels::pacing::IdlePolls;
+use crate::channels::sync::unless_stopped;
 use crate::clock::backoff::jitter;
-use crate::protocol::bridge::{Inbound, InboundBody};
 use crate::protocol::problem::Problem;
 
 /// An initial sync of an account in many rooms takes its time.
 const FIRST_SYNC: Duration = Duration::from_mins(3);
 /// Events of a room in one sync; what is more is fetched page by page.
 const TIMELINE: u32 = 50;
-/// A sync that was held this long was held.
-const HELD: Duration = Duration::from_millis(500);
-/// The wait after the first empty answer that came at once; each further one waits longer.
-const EMPTY_REST: Duration = Duration::from_secs(1);
-const LONGEST_EMPTY_REST: Duration = Duration::from_secs(5);
 /// Rest after a batch that could not be stored.
 const STORE_REST: Duration = Duration::from_secs(1);
 /// How old the stored position of a quiet account becomes.
@@ -72,14 +68,14 @@ async fn syncs(
     };
     let filter = filter(TIMELINE);
     let mut kept = Instant::now();
-    let mut idle = Idle::default();
+    let mut idle = IdlePolls::default();
     let mut anew = false;
     loop {
         let asked = Instant::now();
-        let answer = tokio::select! {
-            biased;
-            () = stop.cancelled() => return Ok(()),
-            answer = syncer.api.sync(Some(&since), &filter, syncer.hold, syncer.hold + syncer.margin) => answer,
+        let limit = syncer.hold + syncer.margin;
+        let sync = syncer.api.sync(Some(&since), &filter, syncer.hold, limit);
+        let Some(answer) = unless_stopped(stop, sync).await else {
+            return Ok(());
         };
         let rest = match answer {
             Ok(batch) => {
@@ -97,16 +93,15 @@ async fn syncs(
                             row.map_err(|problem| unstored(&problem))?;
                             kept = Instant::now();
                         }
-                        let moved = next != since;
+                        // A few may be news that nobody has to hear of; where the position moves, what we said ourselves.
+                        let tolerated = if next == since { 3 } else { 50 };
                         next.clone_into(&mut since);
-                        idle.rest(items, moved, asked.elapsed(), syncer.hold)
+                        idle.rest(items, tolerated, asked.elapsed(), syncer.hold)
                     }
                     Err(Halt::Stopped) => return Ok(()),
                     Err(Halt::Store(problem)) => {
                         tracing::warn!(%problem, "events could not be stored; they will come again");
-                        syncer.health.receive_failing(format!(
-                            "messages cannot be stored, so they stay at the homeserver: {problem}"
-                        ));
+                        syncer.health.cannot_store("the homeserver", &problem);
                         Some(STORE_REST)
                     }
                     Err(Halt::Call(error)) => return Err(broken(&error)),
@@ -134,12 +129,12 @@ async fn syncs(
             }
             Err(error) => return Err(broken(&error)),
         };
-        if let Some(rest) = rest {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                () = tokio::time::sleep(rest) => {}
-            }
+        if let Some(rest) = rest
+            && unless_stopped(stop, tokio::time::sleep(rest))
+                .await
+                .is_none()
+        {
+            return Ok(());
         }
     }
 }
@@ -149,35 +144,27 @@ pub fn broken(error: &CallError) -> ChannelError {
     match error {
         CallError::Refused {
             code: 401, detail, ..
-        } => ChannelError::Fatal {
-            detail: format!("the homeserver does not take this access token: {detail}"),
-            fix: "log in again for a new one (POST /_matrix/client/v3/login, the guide shows how) and let `token_env`, \
-                  `token_file` or `token_command` give it"
-                .to_owned(),
-        },
-        CallError::Refused { name, .. } if name == "M_USER_DEACTIVATED" => ChannelError::Fatal {
-            detail: "the homeserver says that this account is deactivated".to_owned(),
-            fix: "ask whoever runs the homeserver, or get the bot another account".to_owned(),
-        },
-        CallError::Limited { retry_after, .. } => ChannelError::Transient {
-            detail: error.to_string(),
-            retry_after: Some(*retry_after),
-        },
+        } => ChannelError::fatal(
+            format!("the homeserver does not take this access token: {detail}"),
+            "log in again for a new one (POST /_matrix/client/v3/login, the guide shows how) and let `token_env`, \
+             `token_file` or `token_command` give it",
+        ),
+        CallError::Refused { name, .. } if name == "M_USER_DEACTIVATED" => ChannelError::fatal(
+            "the homeserver says that this account is deactivated",
+            "ask whoever runs the homeserver, or get the bot another account",
+        ),
         CallError::NotSent { .. }
         | CallError::Lost { .. }
         | CallError::Server { .. }
-        | CallError::Refused { .. } => ChannelError::Transient {
-            detail: error.to_string(),
-            retry_after: None,
-        },
+        | CallError::Limited { .. }
+        | CallError::Refused { .. } => ChannelError::of_call(error),
     }
 }
 
 fn unstored(problem: &Problem) -> ChannelError {
-    ChannelError::Transient {
-        detail: format!("the channel's state cannot be read or stored: {problem}"),
-        retry_after: None,
-    }
+    ChannelError::transient(format!(
+        "the channel's state cannot be read or stored: {problem}"
+    ))
 }
 
 /// What syncs bring.
@@ -204,11 +191,10 @@ pub async fn begin(
     syncer: &Syncer,
     stop: &CancellationToken,
 ) -> Result<Option<String>, ChannelError> {
-    let answer = tokio::select! {
-        biased;
-        () = stop.cancelled() => return Ok(None),
-        answer = overview(&syncer.api) => answer.map_err(|error| broken(&error))?,
+    let Some(answer) = unless_stopped(stop, overview(&syncer.api)).await else {
+        return Ok(None);
     };
+    let answer = answer.map_err(|error| broken(&error))?;
     syncer.rooms.replace(&answer["rooms"]["join"]);
     syncer.health.received(0);
     for (room, via) in syncer.rooms.awaited() {
@@ -232,54 +218,14 @@ pub async fn overview(api: &Api) -> Result<Value, CallError> {
 }
 
 fn nowhere() -> ChannelError {
-    ChannelError::Transient {
-        detail: "the homeserver's sync does not say where it ends".to_owned(),
-        retry_after: None,
-    }
+    ChannelError::transient("the homeserver's sync does not say where it ends")
 }
 
 /// Keeps a position durably, without a message.
 async fn keep(syncer: &Syncer, token: &str, why: &str) -> Result<(), Problem> {
-    let row = Inbound {
-        dedupe_key: format!("position:{token}"),
-        cursor: Some(position::cursor(&syncer.me.user, token)),
-        conversation: String::new(),
-        conversation_title: None,
-        sender: None,
-        body: InboundBody::Other {
-            what: why.to_owned(),
-        },
-        message_ref: None,
-    };
+    let mut row = intake::event(format!("position:{token}"), "", why);
+    row.cursor = Some(position::cursor(&syncer.me.user, token));
     let (port, health) = (syncer.port.as_ref(), &syncer.health);
     intake::take_in(port, health, &syncer.me.user, row).await?;
     Ok(())
-}
-
-/// A server that answers "nothing" at once, though it was asked to hold the sync, is asked ever more rarely.
-#[derive(Debug, Default)]
-struct Idle {
-    /// Syncs of that kind in a row.
-    empty: u32,
-}
-
-impl Idle {
-    /// How long to wait before the next sync. The first few may be news that nobody has to hear of.
-    fn rest(
-        &mut self,
-        items: usize,
-        moved: bool,
-        took: Duration,
-        asked_for: Duration,
-    ) -> Option<Duration> {
-        if items > 0 || took >= asked_for.min(HELD) {
-            self.empty = 0;
-            return None;
-        }
-        self.empty = self.empty.saturating_add(1);
-        // Where the position moves, it was what we said ourselves.
-        let tolerated = if moved { 50 } else { 3 };
-        let over = self.empty.checked_sub(tolerated)?;
-        Some((EMPTY_REST * over).min(LONGEST_EMPTY_REST)).filter(|rest| !rest.is_zero())
-    }
 }

@@ -3,7 +3,7 @@
 //! No item is acknowledged before it is durable, and none passes one that could not be stored. No program outlives its
 //! run.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::channel::{Bridge, ChannelError, stored_cursor};
 use crate::channels::health::HealthLog;
 use crate::channels::pacing::{Pacing, PacingLimits};
 use crate::channels::process::decode;
-use crate::channels::process::greeting::{failed, greet, transient};
+use crate::channels::process::greeting::{failed, greet};
 use crate::channels::process::inbound::{Intake, ToStore};
 use crate::channels::process::lines::Lines;
 use crate::channels::process::look;
@@ -26,6 +26,7 @@ use crate::channels::process::session::Session;
 use crate::channels::process::times::ProcessTimes;
 use crate::channels::process::wire::{BridgeMessage, Capabilities, Hello, MAX_LINE, MAX_UNACKED};
 use crate::channels::serve;
+use crate::channels::sync::lock;
 use crate::client::channel_port::ChannelPort;
 use crate::client::program::{LogLine, ProgramError, ProgramPipes, ProgramStarter, RunningProgram};
 use crate::clock::Clock;
@@ -65,7 +66,7 @@ struct LastLine(Arc<Mutex<Option<String>>>);
 
 impl LastLine {
     fn behind(&self, text: &str) -> String {
-        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*lock(&self.0) {
             Some(line) => format!("{text} (its last line: {line})"),
             None => text.to_owned(),
         }
@@ -97,20 +98,20 @@ impl ProcessBridge {
     }
 
     fn live(&self) -> Option<Live> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = lock(&self.live);
         live.clone()
             .filter(|live| !live.session.closed.is_cancelled())
     }
 
     fn set_live(&self, live: Option<Live>) {
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live;
+        *lock(&self.live) = live;
     }
 
     fn log(&self, last: &LastLine) -> LogLine {
         let (channel, last) = (self.name.clone(), last.clone());
         Arc::new(move |line: &str| {
             tracing::info!(channel, line, "the program of a bridge says");
-            *last.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.to_owned());
+            *lock(&last.0) = Some(line.to_owned());
         })
     }
 
@@ -137,11 +138,9 @@ impl ProcessBridge {
             },
         };
         let capabilities = hello.capabilities.clone();
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = capabilities.clone();
+        *lock(&self.known) = capabilities.clone();
         port.set_capabilities(self.capabilities());
-        let state = port.account_state().await.map_err(|problem| {
-            transient(&format!("the channel's state cannot be read: {problem}"))
-        })?;
+        let cursor = stored_cursor(port.as_ref()).await?;
         let (account, name) = (hello.account.id.clone(), account_name(&hello));
         let health = Arc::new(HealthLog::new(Arc::clone(port), self.clock.clone()));
         let stop = shutdown.child_token();
@@ -152,7 +151,7 @@ impl ProcessBridge {
             AbortOnDropHandle::new(tokio::spawn(
                 async move { writing.write(queue, input).await },
             ));
-        let cursor = decode::position(state.cursor.as_deref(), &account);
+        let cursor = decode::position(cursor.as_deref(), &account);
         session.tell(&BridgeMessage::Welcome { cursor }).await;
         let platform = Arc::new(ProcessPlatform {
             session: Arc::clone(&session),
@@ -212,9 +211,9 @@ impl ProcessBridge {
             }
             Some(End::Ended) => {
                 let detail = with_status("its program ended".to_owned(), program).await;
-                Err(transient(&detail))
+                Err(ChannelError::transient(detail))
             }
-            Some(End::Broken(why)) => Err(transient(&why)),
+            Some(End::Broken(why)) => Err(ChannelError::transient(why)),
             Some(End::Failed { detail, fix }) => Err(failed(&detail, &fix)),
         }
     }
@@ -225,10 +224,7 @@ impl ProcessBridge {
         let mut id = 0;
         loop {
             ticks.tick().await;
-            let silent = heard
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .elapsed();
+            let silent = lock(heard).elapsed();
             if silent >= self.times.silence {
                 return format!(
                     "its program answered no ping for {} s: it hangs",
@@ -260,11 +256,8 @@ async fn with_status(detail: String, program: &mut dyn RunningProgram) -> String
 
 fn of_program(error: ProgramError) -> ChannelError {
     match error {
-        ProgramError::Settings(why) => ChannelError::Fatal {
-            detail: "its program cannot run".to_owned(),
-            fix: why,
-        },
-        ProgramError::System(why) => transient(&why),
+        ProgramError::Settings(why) => ChannelError::fatal("its program cannot run", why),
+        ProgramError::System(why) => ChannelError::transient(why),
     }
 }
 
@@ -275,7 +268,7 @@ impl Bridge for ProcessBridge {
     }
 
     fn capabilities(&self) -> ChannelCapabilities {
-        decode::capabilities(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
+        decode::capabilities(&lock(&self.known))
     }
 
     async fn look_up(&self, part: &Outbound) -> Delivery {

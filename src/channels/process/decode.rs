@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::channels::intake;
 use crate::channels::process::wire::{
     Capabilities, Idempotency, Item, ItemSender, MAX_KEY, Message, ProgramMessage,
 };
@@ -189,13 +190,8 @@ pub fn inbound(account: &str, message: ProgramMessage) -> Option<(String, Inboun
 /// An item that is only recorded.
 pub fn other(account: &str, key: String, at: Option<String>, what: String) -> (String, Inbound) {
     let inbound = Inbound {
-        dedupe_key: key.clone(),
         cursor: at.map(|at| cursor(account, &at)),
-        conversation: String::new(),
-        conversation_title: None,
-        sender: None,
-        body: InboundBody::Other { what },
-        message_ref: None,
+        ..intake::event(key.clone(), "", what)
     };
     (key, inbound)
 }

@@ -39,8 +39,12 @@ pub async fn greet<R: AsyncRead + Unpin>(
         loop {
             let line = match lines.next().await {
                 Ok(Some(line)) => decode::line(&line),
-                Ok(None) => return Err(transient("its program ended before its hello")),
-                Err(error) => return Err(transient(&error.to_string())),
+                Ok(None) => {
+                    return Err(ChannelError::transient(
+                        "its program ended before its hello",
+                    ));
+                }
+                Err(error) => return Err(ChannelError::transient(error.to_string())),
             };
             let message = match line {
                 Line::Blank | Line::Unknown(_) => continue,
@@ -78,43 +82,33 @@ pub async fn greet<R: AsyncRead + Unpin>(
     let hello = greeted.unwrap_or_else(|_| {
         let seconds = longest.as_secs();
         let odd = odd.map_or_else(String::new, |odd| format!(" ({odd})"));
-        Err(transient(&format!(
+        Err(ChannelError::transient(format!(
             "its program said no `hello` within {seconds} s{odd}; it answers `start` on its standard output, and \
              `leverframe channels conform` tries a program"
         )))
     })?;
     if hello.protocol != VERSION {
-        return Err(ChannelError::Fatal {
-            detail: format!(
+        return Err(ChannelError::fatal(
+            format!(
                 "its program speaks version {} of the bridge protocol, and this Leverframe version {VERSION}",
                 hello.protocol
             ),
-            fix: "update the older of the two".to_owned(),
-        });
+            "update the older of the two",
+        ));
     }
     Ok(hello)
 }
 
-/// Trying again may help.
-pub fn transient(detail: &str) -> ChannelError {
-    ChannelError::Transient {
-        detail: detail.to_owned(),
-        retry_after: None,
-    }
-}
-
 /// What a program said that cannot go on.
 pub fn failed(detail: &str, fix: &str) -> ChannelError {
-    let or = |text: &str, other: &str| {
-        let said = limit_line(text, SAID);
-        if said.is_empty() {
-            other.to_owned()
-        } else {
-            said
-        }
-    };
-    ChannelError::Fatal {
-        detail: or(detail, "its program says that it cannot go on"),
-        fix: or(fix, "see the log for what its program wrote"),
-    }
+    ChannelError::fatal(
+        said(detail, "its program says that it cannot go on"),
+        said(fix, "see the log for what its program wrote"),
+    )
+}
+
+/// A program's words, or ours where it has none.
+pub fn said(text: &str, or: &str) -> String {
+    let text = limit_line(text, SAID);
+    if text.is_empty() { or.to_owned() } else { text }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 
+use crate::channels::findings::{fail, ok, warn};
 use crate::channels::process::decode::{self, Line};
 use crate::channels::process::greeting::greet;
 use crate::channels::process::lines::Lines;
@@ -15,7 +16,7 @@ use crate::channels::process::wire::{
     BridgeMessage, Hello, MAX_LINE, ProgramMessage, ProgramState,
 };
 use crate::client::program::ProgramStarter;
-use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::doctor::Finding;
 use crate::text::untrusted::limit_line;
 
 /// Longest wait for how the platform is.
@@ -30,78 +31,52 @@ pub async fn findings(
     running: Option<&Hello>,
     times: ProcessTimes,
 ) -> Vec<Finding> {
-    let finding = |verdict, detail: String, fix: Option<String>| Finding {
-        verdict,
-        about: about.to_owned(),
-        detail,
-        fix,
-    };
     let mut found = Vec::new();
     match program.look().await {
-        Ok(place) if place == "unsandboxed" => found.push(finding(
-            Standing::Warn,
-            "its program runs without a sandbox".to_owned(),
-            Some("leave `sandbox` out, and name what it reads in `read`".to_owned()),
+        Ok(place) if place == "unsandboxed" => found.push(warn(
+            about,
+            "its program runs without a sandbox",
+            "leave `sandbox` out, and name what it reads in `read`",
         )),
-        Ok(place) => {
-            found.push(finding(
-                Standing::Ok,
-                format!("its program is there; confined by {place}"),
-                None,
-            ));
-        }
-        Err(error) => {
-            found.push(finding(
-                Standing::Fail,
-                "its program cannot run".to_owned(),
-                Some(error.to_string()),
-            ));
-            return found;
-        }
+        Ok(place) => found.push(ok(
+            about,
+            format!("its program is there; confined by {place}"),
+        )),
+        Err(error) => return vec![fail(about, "its program cannot run", error.to_string())],
     }
     if let Some(hello) = running {
-        found.push(finding(
-            Standing::Ok,
-            format!("it runs: {}", who(hello)),
-            None,
-        ));
+        found.push(ok(about, format!("it runs: {}", who(hello))));
         return found;
     }
     match tried(program, times).await {
         Ok((hello, health)) => {
-            found.push(finding(
-                Standing::Ok,
-                format!("it said hello: {}", who(&hello)),
-                None,
-            ));
+            found.push(ok(about, format!("it said hello: {}", who(&hello))));
             found.push(match health {
-                Some((ProgramState::Connected, _, _)) => {
-                    finding(Standing::Ok, "its platform answers".to_owned(), None)
-                }
-                Some((ProgramState::Degraded, detail, _)) => finding(
-                    Standing::Warn,
+                Some((ProgramState::Connected, _, _)) => ok(about, "its platform answers"),
+                Some((ProgramState::Degraded, detail, _)) => warn(
+                    about,
                     format!("it says: {}", limit_line(&detail, SAID)),
-                    Some("check that this machine reaches the platform".to_owned()),
+                    "check that this machine reaches the platform",
                 ),
-                Some((ProgramState::Failed, detail, fix)) => finding(
-                    Standing::Fail,
+                Some((ProgramState::Failed, detail, fix)) => fail(
+                    about,
                     format!("it says: {}", limit_line(&detail, SAID)),
-                    Some(limit_line(&fix, SAID)),
+                    limit_line(&fix, SAID),
                 ),
-                None => finding(
-                    Standing::Warn,
+                None => warn(
+                    about,
                     format!(
                         "the program did not report its health within {} s",
                         HEALTH.as_secs()
                     ),
-                    Some("the program must send `health`, or answer `ping`".to_owned()),
+                    "the program must send `health`, or answer `ping`",
                 ),
             });
         }
-        Err(why) => found.push(finding(
-            Standing::Fail,
+        Err(why) => found.push(fail(
+            about,
             why,
-            Some("try it with `leverframe channels conform -- COMMAND`".to_owned()),
+            "try it with `leverframe channels conform -- COMMAND`",
         )),
     }
     found

@@ -13,8 +13,10 @@ use crate::channels::card::{self, Card, CardLimit, Line};
 use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::pacing::Pacing;
+use crate::channels::parts;
 use crate::channels::platform::Platform;
 use crate::channels::process::decode::platform_conversation;
+use crate::channels::process::greeting::said;
 use crate::channels::process::session::{AskError, Session};
 use crate::channels::process::wire::{
     BridgeMessage, Idempotency, MAX_FILE, ProgramMessage, TextFormat,
@@ -134,9 +136,7 @@ impl ProcessPlatform {
                 | SendOutcome::Unknown { detail: why } => why,
             };
             // Where the program keeps keys, all pieces are handed over again.
-            return SendOutcome::Unknown {
-                detail: format!("{at} of {count} pieces were delivered, then: {why}"),
-            };
+            return parts::partly_sent(at, count, &why);
         }
         SendOutcome::Sent { external_refs }
     }
@@ -157,13 +157,9 @@ impl ProcessPlatform {
                 ),
             };
         }
-        let content = match self.port.file_content(file.artifact.hash).await {
+        let content = match parts::file_content(self.port.as_ref(), file).await {
             Ok(content) => content,
-            Err(problem) => {
-                return SendOutcome::Failed {
-                    error: format!("the file cannot be read: {problem}"),
-                };
-            }
+            Err(outcome) => return outcome,
         };
         let asked = self.session.ask(|id| BridgeMessage::File {
             id,
@@ -188,7 +184,7 @@ impl ProcessPlatform {
             id,
             key: part.idempotency_key.clone(),
             conversation: platform_conversation(&part.conversation),
-            text: plain(&card.lines),
+            text: card::plain_text(&card.lines),
             buttons,
         });
         match self.outcome(&part.conversation, asked.await) {
@@ -201,7 +197,7 @@ impl ProcessPlatform {
 
     /// A settled question: its message is changed, or told of where messages cannot be changed.
     async fn settle_card(&self, part: &Outbound, lines: &[Line], message_ref: &str) -> SendOutcome {
-        let text = plain(lines);
+        let text = card::plain_text(lines);
         if !self.session.capabilities.edits {
             let key = part.idempotency_key.clone();
             let answer = self.send(part, key, text, TextFormat::Plain).await;
@@ -221,18 +217,7 @@ impl ProcessPlatform {
         match answer {
             Ok(ProgramMessage::Sent {
                 refs, shortened, ..
-            }) => {
-                self.health.sent();
-                if shortened {
-                    SendOutcome::Shortened {
-                        external_refs: refs,
-                    }
-                } else {
-                    SendOutcome::Sent {
-                        external_refs: refs,
-                    }
-                }
-            }
+            }) => parts::accepted(&self.health, refs, !shortened),
             Ok(ProgramMessage::Failed { error, .. }) => {
                 self.health.refused();
                 SendOutcome::Failed {
@@ -380,12 +365,6 @@ impl Platform for ProcessPlatform {
 
     async fn fetch(&self, request: &FileRequest) -> Result<Vec<u8>, CallError> {
         let max_bytes = request.max_bytes.min(MAX_FILE);
-        let refused = |code: u16, detail: String| CallError::Refused {
-            code,
-            name: String::new(),
-            detail,
-            moved_to: None,
-        };
         let asked = self.session.ask(|id| BridgeMessage::Fetch {
             id,
             reference: request.reference.clone(),
@@ -394,22 +373,22 @@ impl Platform for ProcessPlatform {
         match asked.await {
             Ok(ProgramMessage::Fetched { data, .. }) => {
                 let content = BASE64.decode(data).map_err(|error| {
-                    refused(400, format!("its program's `data` is no base64: {error}"))
+                    CallError::refused(400, format!("its program's `data` is no base64: {error}"))
                 })?;
                 if content.len() as u64 > max_bytes {
-                    let detail = format!("it has more than {} MiB", max_bytes >> 20);
-                    return Err(refused(413, detail));
+                    return Err(CallError::too_large(max_bytes));
                 }
                 Ok(content)
             }
-            Ok(ProgramMessage::Failed { error, .. }) => {
-                Err(refused(404, said(&error, "its program does not have it")))
-            }
+            Ok(ProgramMessage::Failed { error, .. }) => Err(CallError::refused(
+                404,
+                said(&error, "its program does not have it"),
+            )),
             Ok(ProgramMessage::Retry { after_ms, .. }) => Err(CallError::Limited {
                 retry_after: Duration::from_millis(after_ms).min(LONGEST_REST),
                 everything: false,
             }),
-            Ok(other) => Err(refused(
+            Ok(other) => Err(CallError::refused(
                 400,
                 format!("its program answered with `{}`", other.kind()),
             )),
@@ -417,15 +396,4 @@ impl Platform for ProcessPlatform {
             Err(AskError::Lost(detail)) => Err(CallError::Lost { detail }),
         }
     }
-}
-
-fn plain(lines: &[Line]) -> String {
-    let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-    lines.join("\n")
-}
-
-/// A program's words, or ours where it has none.
-fn said(text: &str, or: &str) -> String {
-    let text = limit_line(text, SAID);
-    if text.is_empty() { or.to_owned() } else { text }
 }

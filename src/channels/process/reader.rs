@@ -2,7 +2,7 @@
 //!
 //! No line ends a run except one that is too long: an invalid line is skipped and shown.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
@@ -10,14 +10,12 @@ use tokio::time::Instant;
 
 use crate::channels::health::HealthLog;
 use crate::channels::process::decode::{self, Line};
+use crate::channels::process::greeting::said;
 use crate::channels::process::inbound::ToStore;
 use crate::channels::process::lines::Lines;
 use crate::channels::process::session::Session;
 use crate::channels::process::wire::{ProgramMessage, ProgramState};
-use crate::text::untrusted::limit_line;
-
-/// Cells of what a program says of its health.
-const SAID: usize = 300;
+use crate::channels::sync::lock;
 
 /// How a run of a program ended.
 pub enum End {
@@ -60,7 +58,7 @@ impl Reader {
                 Ok(None) => return End::Ended,
                 Err(error) => return End::Broken(error.to_string()),
             };
-            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            *lock(&self.heard) = Instant::now();
             let message = match line {
                 Line::Blank => continue,
                 Line::Unknown(kind) => {
@@ -89,12 +87,10 @@ impl Reader {
                     }
                     ProgramState::Degraded => {
                         is_well = false;
-                        let said = limit_line(&detail, SAID);
-                        self.health.receive_failing(if said.is_empty() {
-                            "its program says that the platform does not answer".to_owned()
-                        } else {
-                            said
-                        });
+                        self.health.receive_failing(said(
+                            &detail,
+                            "its program says that the platform does not answer",
+                        ));
                     }
                     ProgramState::Failed => return End::Failed { detail, fix },
                 },

@@ -3,8 +3,8 @@
 //! A request that was written and not answered is lost, never "not sent"; one that was not written is never lost.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::process::wire::{BridgeMessage, Capabilities, ProgramMessage};
+use crate::channels::sync::lock;
 
 /// Lines that wait to be written.
 const QUEUE: usize = 256;
@@ -75,7 +76,7 @@ impl Session {
     }
 
     fn waiting<T>(&self, change: impl FnOnce(&mut HashMap<u64, Waiting>) -> T) -> T {
-        change(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut lock(&self.waiting))
     }
 
     /// Writes a message that has no answer. Waits for room.

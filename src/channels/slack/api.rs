@@ -95,9 +95,7 @@ impl Api {
         said["url"]
             .as_str()
             .map(str::to_owned)
-            .ok_or_else(|| CallError::Lost {
-                detail: "the answer names no address of a socket".to_owned(),
-            })
+            .ok_or_else(|| CallError::lost("the answer names no address of a socket"))
     }
 
     /// Puts the content of a file where `files.getUploadURLExternal` said. The token does not go there.
@@ -209,15 +207,10 @@ fn judge(answer: Answer) -> Result<Value, CallError> {
                 status,
                 detail: "no usable description".to_owned(),
             },
-            400..=499 => CallError::Refused {
-                code: status,
-                name: String::new(),
-                detail: "no description".to_owned(),
-                moved_to: None,
-            },
-            _ => CallError::Lost {
-                detail: format!("HTTP {status} with a body that is not an answer of Slack"),
-            },
+            400..=499 => CallError::refused(status, "no description"),
+            _ => CallError::lost(format!(
+                "HTTP {status} with a body that is not an answer of Slack"
+            )),
         }),
     }
 }

@@ -1,14 +1,16 @@
 //! The bridge of one Slack app: who we are there, then receiving, catching up and sending side by side.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::channel::{Bridge, ChannelError, stored_cursor, usable_token};
+use crate::channels::fields::text_at;
+use crate::channels::findings::failure;
 use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, HttpTimes};
 use crate::channels::pacing::{Pacing, PacingLimits};
@@ -18,7 +20,6 @@ use crate::channels::slack::catch_up::{self, CatchUp};
 use crate::channels::slack::check;
 use crate::channels::slack::deliver::{Deliverer, Rates};
 use crate::channels::slack::directory::Directory;
-use crate::channels::slack::fields::text_at;
 use crate::channels::slack::intake::Intake;
 use crate::channels::slack::look_up::LookUp;
 use crate::channels::slack::manifest::APPS;
@@ -26,6 +27,7 @@ use crate::channels::slack::me::Me;
 use crate::channels::slack::memory::Memory;
 use crate::channels::slack::position::Position;
 use crate::channels::slack::receive::{self, Receiver, SocketTimes, broken};
+use crate::channels::sync::{lock, unless_stopped};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::Clock;
 use crate::config::secret::Secret;
@@ -134,19 +136,16 @@ impl SlackBridge {
             "Basic Information → App-Level Tokens, with the scope connections:write",
         )?;
         if bot.expose().starts_with("xapp-") || app.expose().starts_with("xoxb-") {
-            return Err(ChannelError::Fatal {
-                detail: format!(
+            return Err(ChannelError::fatal(
+                format!(
                     "channel `{}` has its two tokens the wrong way round",
                     self.name
                 ),
-                fix: "`token` is the bot token (xoxb-…), `app_token` the app-level one (xapp-…)"
-                    .to_owned(),
-            });
+                "`token` is the bot token (xoxb-…), `app_token` the app-level one (xapp-…)",
+            ));
         }
-        Api::new(&self.api_base, bot, app, self.options.http).map_err(|error| ChannelError::Fatal {
-            detail: format!("no HTTP client for {}: {error}", self.api_base),
-            fix: "check api_base, and that this machine has CA certificates".to_owned(),
-        })
+        Api::new(&self.api_base, bot, app, self.options.http)
+            .map_err(|error| ChannelError::no_client(&self.api_base, &error))
     }
 
     fn usable(
@@ -155,23 +154,25 @@ impl SlackBridge {
         (key, looks): (&str, &str),
         place: &str,
     ) -> Result<Secret, ChannelError> {
-        let Some(token) = token.filter(|token| !token.expose().is_empty()) else {
-            return Err(ChannelError::Fatal {
-                detail: format!("channel `{}` has no {key}", self.name),
-                fix: format!(
-                    "let its `{key}_env`, `{key}_file` or `{key}_command` give the one ({looks}) from {APPS} → your app → \
-                     {place}"
-                ),
-            });
-        };
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if !token.expose().bytes().all(fits) {
-            return Err(ChannelError::Fatal {
-                detail: format!("the {key} has invalid characters"),
-                fix: format!("copy it again from {APPS} → your app → {place}"),
-            });
-        }
-        Ok(token.clone())
+        usable_token(
+            token,
+            |byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte),
+            || {
+                ChannelError::fatal(
+                    format!("channel `{}` has no {key}", self.name),
+                    format!(
+                        "let its `{key}_env`, `{key}_file` or `{key}_command` give the one ({looks}) from {APPS} → your \
+                         app → {place}"
+                    ),
+                )
+            },
+            || {
+                ChannelError::fatal(
+                    format!("the {key} has invalid characters"),
+                    format!("copy it again from {APPS} → your app → {place}"),
+                )
+            },
+        )
     }
 
     /// Asks who we are.
@@ -180,11 +181,9 @@ impl SlackBridge {
             .whoami()
             .await
             .map_err(|error| broken(&error, "token"))?;
-        let me = me(&said).ok_or_else(|| ChannelError::Transient {
-            detail: "Slack's answer does not say who we are".to_owned(),
-            retry_after: None,
-        })?;
-        *self.me.lock().unwrap_or_else(PoisonError::into_inner) = Some(me.clone());
+        let me = me(&said)
+            .ok_or_else(|| ChannelError::transient("Slack's answer does not say who we are"))?;
+        *lock(&self.me) = Some(me.clone());
         Ok(me)
     }
 
@@ -209,10 +208,7 @@ impl SlackBridge {
     }
 
     fn known_me(&self) -> Option<Me> {
-        self.me
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.me).clone()
     }
 }
 
@@ -249,7 +245,7 @@ impl Bridge for SlackBridge {
                 let own = self.sockets.load(Ordering::Relaxed);
                 check::check(&api, self.options.socket, own).await
             }
-            Err(error) => vec![check::failed("tokens", &error)],
+            Err(error) => vec![failure("tokens", &error, Some(check::PASSING))],
         }
     }
 
@@ -320,21 +316,14 @@ impl Bridge for SlackBridge {
             let me = self.introduce(&api).await?;
             self.answered.store(true, Ordering::Relaxed);
             health.known_as(format!("@{}", me.name));
-            let state = port
-                .account_state()
-                .await
-                .map_err(|problem| ChannelError::Transient {
-                    detail: format!("the channel's state cannot be read: {problem}"),
-                    retry_after: None,
-                })?;
+            let cursor = stored_cursor(port.as_ref()).await?;
             let opened = receive::open(&api, self.options.socket).await?;
-            Ok::<_, ChannelError>((me, state.cursor, opened))
+            Ok::<_, ChannelError>((me, cursor, opened))
         };
-        let (me, cursor, opened) = tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return Ok(()),
-            begun = begin => begun?,
+        let Some(begun) = unless_stopped(&shutdown, begin).await else {
+            return Ok(());
         };
+        let (me, cursor, opened) = begun?;
         let mut position = Position::stored(cursor.as_deref(), &me.account());
         let gaps = position.hold_all();
         let intake = Arc::new(Intake::new(

@@ -13,15 +13,17 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::channels::fields::text_at;
 use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::slack::api::Api;
-use crate::channels::slack::fields::{parse_conversation, text_at};
+use crate::channels::slack::fields::parse_conversation;
 use crate::channels::slack::intake::Intake;
 use crate::channels::slack::items::{self, Item};
 use crate::channels::slack::me::Me;
 use crate::channels::slack::position::Gap;
 use crate::channels::slack::ts;
+use crate::channels::sync::unless_stopped;
 use crate::clock::backoff::doubled;
 
 /// After so many messages the health says how many were read.
@@ -63,11 +65,7 @@ enum Missed {
 
 /// Catches up with these conversations, which are held.
 pub async fn run(catch_up: &CatchUp, gaps: Vec<Gap>, stop: CancellationToken) {
-    tokio::select! {
-        biased;
-        () = stop.cancelled() => {}
-        () = all(catch_up, gaps) => {}
-    }
+    unless_stopped(&stop, all(catch_up, gaps)).await;
 }
 
 async fn all(catch_up: &CatchUp, gaps: Vec<Gap>) {

@@ -4,14 +4,17 @@
 
 use serde_json::Value;
 
-use crate::channels::channel::ChannelError;
+use crate::channels::fields::text_at;
+use crate::channels::findings::{fail, failure, ok, warn};
 use crate::channels::http::CallError;
 use crate::channels::slack::api::Api;
-use crate::channels::slack::fields::text_at;
 use crate::channels::slack::manifest::{self, APPS, Scope};
 use crate::channels::slack::receive::{self, SocketTimes, broken, others_hold};
-use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::doctor::Finding;
 use crate::text::untrusted::limit_line;
+
+/// What to do about a fault that may pass.
+pub const PASSING: &str = "try again later; status.slack.com says whether Slack works";
 
 /// Asks Slack. `own` = sockets that this process holds now.
 pub async fn check(api: &Api, times: SocketTimes, own: u32) -> Vec<Finding> {
@@ -24,7 +27,11 @@ pub async fn check(api: &Api, times: SocketTimes, own: u32) -> Vec<Finding> {
             (Some(me), app)
         }
         Err(error) => {
-            findings.push(failed("bot token", &broken(&error, "token")));
+            findings.push(failure(
+                "bot token",
+                &broken(&error, "token"),
+                Some(PASSING),
+            ));
             (None, None)
         }
     };
@@ -44,18 +51,16 @@ pub async fn check(api: &Api, times: SocketTimes, own: u32) -> Vec<Finding> {
 
 fn known(me: &Value) -> Finding {
     let shown = |place: &str| limit_line(text_at(me, place).unwrap_or("?"), 60);
-    Finding {
-        verdict: Standing::Ok,
-        about: "bot token".to_owned(),
-        detail: format!(
+    ok(
+        "bot token",
+        format!(
             "the bot is @{} ({}) in the workspace {} ({})",
             shown("/user"),
             shown("/user_id"),
             shown("/team"),
             shown("/team_id")
         ),
-        fix: None,
-    }
+    )
 }
 
 fn of_scopes(scopes: Option<&[String]>) -> Vec<Finding> {
@@ -63,34 +68,26 @@ fn of_scopes(scopes: Option<&[String]>) -> Vec<Finding> {
         return vec![warn(
             "scopes",
             "Slack does not say which scopes the bot token has",
-            &format!("compare them at {APPS} → your app → OAuth & Permissions"),
+            format!("compare them at {APPS} → your app → OAuth & Permissions"),
         )];
     };
     let missing = manifest::missing(scopes);
     if missing.is_empty() {
-        return vec![Finding {
-            verdict: Standing::Ok,
-            about: "scopes".to_owned(),
-            detail: format!("the bot token has all {} scopes", manifest::SCOPES.len()),
-            fix: None,
-        }];
+        let all = manifest::SCOPES.len();
+        return vec![ok("scopes", format!("the bot token has all {all} scopes"))];
     }
     missing.into_iter().map(without).collect()
 }
 
 fn without(scope: Scope) -> Finding {
-    Finding {
-        verdict: if scope.optional {
-            Standing::Warn
-        } else {
-            Standing::Fail
-        },
-        about: format!("scope {}", scope.name),
-        detail: format!("the bot token lacks {}: {}", scope.name, scope.without),
-        fix: Some(format!(
+    let finding = if scope.optional { warn } else { fail };
+    finding(
+        &format!("scope {}", scope.name),
+        format!("the bot token lacks {}: {}", scope.name, scope.without),
+        format!(
             "add it at {APPS} → your app → OAuth & Permissions → Bot Token Scopes, then install the app again"
-        )),
-    }
+        ),
+    )
 }
 
 /// The app that the bot token belongs to, where Slack tells.
@@ -107,63 +104,34 @@ async fn app_of(api: &Api, me: &Value) -> Option<String> {
 async fn of_socket(api: &Api, times: SocketTimes, own: u32, bot_app: Option<&str>) -> Vec<Finding> {
     let opened = match receive::open(api, times).await {
         Ok(opened) => opened,
-        Err(error) => return vec![failed("app token", &error)],
+        Err(error) => return vec![failure("app token", &error, Some(PASSING))],
     };
     let (connections, app) = (opened.connections, opened.app.clone());
     opened.close().await;
-    let mut findings = vec![Finding {
-        verdict: Standing::Ok,
-        about: "app token".to_owned(),
-        detail: "it opens connections, and Socket Mode is on".to_owned(),
-        fix: None,
-    }];
+    let mut findings = vec![ok(
+        "app token",
+        "it opens connections, and Socket Mode is on",
+    )];
     let others = connections.saturating_sub(own + 1);
     if others > 0 {
         findings.push(warn(
             "connections",
-            &others_hold(others),
+            others_hold(others),
             "stop other instances, or give each an app of its own; stale sockets close on their own",
         ));
     }
     if let (Some(of_socket), Some(of_bot)) = (app.as_deref(), bot_app)
         && of_socket != of_bot
     {
-        findings.push(Finding {
-            verdict: Standing::Fail,
-            about: "tokens".to_owned(),
-            detail: format!(
+        findings.push(fail(
+            "tokens",
+            format!(
                 "the tokens belong to two apps: `token` to {}, `app_token` to {}",
                 limit_line(of_bot, 40),
                 limit_line(of_socket, 40)
             ),
-            fix: Some(format!("take both from the same app at {APPS}")),
-        });
+            format!("take both from the same app at {APPS}"),
+        ));
     }
     findings
-}
-
-fn warn(about: &str, detail: &str, fix: &str) -> Finding {
-    Finding {
-        verdict: Standing::Warn,
-        about: about.to_owned(),
-        detail: detail.to_owned(),
-        fix: Some(fix.to_owned()),
-    }
-}
-
-/// What an error of the connection means here.
-pub fn failed(about: &str, error: &ChannelError) -> Finding {
-    let (detail, fix) = match error {
-        ChannelError::Fatal { detail, fix } => (detail.clone(), Some(fix.clone())),
-        ChannelError::Transient { detail, .. } => (
-            detail.clone(),
-            Some("try again later; status.slack.com says whether Slack works".to_owned()),
-        ),
-    };
-    Finding {
-        verdict: Standing::Fail,
-        about: about.to_owned(),
-        detail,
-        fix,
-    }
 }

@@ -11,13 +11,14 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use crate::channels::card::{self, CardLimit, Line};
+use crate::channels::fields::text_at;
 use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::pacing::Pacing;
+use crate::channels::parts::{self, PIECE_TRIES, Repetition};
 use crate::channels::platform::Platform;
-use crate::channels::send_error::{self, Repetition};
 use crate::channels::slack::api::Api;
-use crate::channels::slack::fields::{parse_conversation, text_at};
+use crate::channels::slack::fields::parse_conversation;
 use crate::channels::slack::files;
 use crate::channels::slack::memory::{Memory, is_user};
 use crate::channels::slack::render;
@@ -34,8 +35,6 @@ pub const METADATA: &str = "leverframe_part";
 const UPDATES: &str = "chat.update";
 /// Lengths of cards that are tried: their markup counts too.
 const CARDS: &[usize] = &[7_000, 3_500, 1_500];
-/// How often a later piece of a message is tried while it is certain that it was not sent.
-const PIECE_TRIES: u32 = 4;
 /// Longest text of a changed message.
 const MAX_UPDATE: usize = 3_900;
 
@@ -89,13 +88,9 @@ impl Platform for Deliverer {
         match &part.body {
             OutboundBody::Markdown { text } => self.send_markdown(part, &target, text).await,
             OutboundBody::File(file) => {
-                let content = match self.port.file_content(file.artifact.hash).await {
+                let content = match parts::file_content(self.port.as_ref(), file).await {
                     Ok(content) => content,
-                    Err(problem) => {
-                        return SendOutcome::Failed {
-                            error: format!("the file cannot be read: {problem}"),
-                        };
-                    }
+                    Err(outcome) => return outcome,
                 };
                 let place = (target.channel.as_str(), target.thread);
                 match files::send(&self.api, place, file, content, key).await {
@@ -106,13 +101,7 @@ impl Platform for Deliverer {
             OutboundBody::Card { approval, buttons } => {
                 let (message, whole) = question(approval, buttons);
                 match self.post(&target, message, key, 0).await {
-                    Ok(ts) if whole => self.sent(vec![ts]),
-                    Ok(ts) => {
-                        self.health.sent();
-                        SendOutcome::Shortened {
-                            external_refs: vec![ts],
-                        }
-                    }
+                    Ok(ts) => parts::accepted(&self.health, vec![ts], whole),
                     Err(error) => self.ended(part, Repetition::Shows, &error),
                 }
             }
@@ -209,66 +198,23 @@ impl Deliverer {
 
     async fn send_markdown(&self, part: &Outbound, target: &Target<'_>, text: &str) -> SendOutcome {
         let texts = render::messages(text);
-        let mut external_refs = Vec::new();
-        for (at, text) in texts.iter().enumerate() {
-            let mut message = Map::new();
-            message.insert("text".to_owned(), json!(text));
-            match self.post_piece(target, message, part, at).await {
-                Ok(ts) => external_refs.push(ts),
-                Err(error) if at == 0 => return self.ended(part, Repetition::Shows, &error),
-                Err(error) => {
-                    self.note(&target.channel, &error);
-                    return SendOutcome::Unknown {
-                        detail: format!(
-                            "{at} of {} pieces were delivered, then: {error}",
-                            texts.len()
-                        ),
-                    };
-                }
+        let sent = parts::send_pieces(
+            &texts,
+            PIECE_TRIES,
+            || self.may_send(&part.conversation),
+            |text, at| {
+                let message = Map::from_iter([("text".to_owned(), json!(text))]);
+                self.post(target, message, &part.idempotency_key, at)
+            },
+            |error| self.note(&target.channel, error),
+        );
+        match sent.await {
+            Ok(external_refs) => self.sent(external_refs),
+            Err((0, error)) => self.ended(part, Repetition::Shows, &error),
+            Err((at, error)) => {
+                self.note(&target.channel, &error);
+                parts::partly_sent(at, texts.len(), &error.to_string())
             }
-        }
-        self.sent(external_refs)
-    }
-
-    /// A piece of a message. Once the first is out, the others wait for their slot and are tried again while it is
-    /// certain that they were not sent.
-    async fn post_piece(
-        &self,
-        target: &Target<'_>,
-        message: Map<String, Value>,
-        part: &Outbound,
-        at: usize,
-    ) -> Result<String, CallError> {
-        let mut tried = 0;
-        loop {
-            if at > 0 {
-                while let Err(wait) = self.may_send(&part.conversation) {
-                    tokio::time::sleep(wait).await;
-                }
-            }
-            let key = part.idempotency_key.as_str();
-            let error = match self.post(target, message.clone(), key, at).await {
-                Ok(ts) => return Ok(ts),
-                Err(error) => error,
-            };
-            tried += 1;
-            let rest = match &error {
-                CallError::NotSent { .. } => Duration::from_secs(1 << tried.min(4)),
-                CallError::Limited { retry_after, .. }
-                    if *retry_after <= Duration::from_mins(1) =>
-                {
-                    *retry_after
-                }
-                CallError::Limited { .. }
-                | CallError::Lost { .. }
-                | CallError::Server { .. }
-                | CallError::Refused { .. } => return Err(error),
-            };
-            if at == 0 || tried >= PIECE_TRIES {
-                return Err(error);
-            }
-            self.note(&target.channel, &error);
-            tokio::time::sleep(rest).await;
         }
     }
 
@@ -295,9 +241,7 @@ impl Deliverer {
         text_at(&said, "/ts")
             .map(str::to_owned)
             // Taken, but without its id nothing can refer to it.
-            .ok_or_else(|| CallError::Lost {
-                detail: "the answer to an accepted message names no time".to_owned(),
-            })
+            .ok_or_else(|| CallError::lost("the answer to an accepted message names no time"))
     }
 
     /// Changes a message to this one; it loses its buttons.
@@ -320,37 +264,24 @@ impl Deliverer {
     }
 
     fn sent(&self, external_refs: Vec<String>) -> SendOutcome {
-        self.health.sent();
-        SendOutcome::Sent { external_refs }
+        parts::accepted(&self.health, external_refs, true)
     }
 
     /// Tells health and pacing about a failed call.
     fn note(&self, channel: &str, error: &CallError) {
-        match error {
-            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
-                self.health.send_failing(error.to_string());
-            }
-            CallError::Limited { retry_after, .. } => {
-                self.pacing.freeze(channel, *retry_after, Instant::now());
-                self.health.limited(*retry_after);
-            }
-            CallError::Refused { name, .. } => {
-                if words::is_about_token(name) {
-                    self.token_refused.send_replace(Some(error.clone()));
-                }
-                self.health.refused();
-            }
+        if let Some(rest) = error.retry_after() {
+            self.pacing.freeze(channel, rest, Instant::now());
         }
+        if words::refuses_token(error) {
+            self.token_refused.send_replace(Some(error.clone()));
+        }
+        self.health.send_failed(error, || error.to_string());
     }
 
     /// Heeds a 429 for something that nobody misses.
     fn note_decoration(&self, channel: &str, error: &CallError) {
-        match error {
-            CallError::Limited { .. } => self.note(channel, error),
-            CallError::NotSent { .. }
-            | CallError::Lost { .. }
-            | CallError::Server { .. }
-            | CallError::Refused { .. } => {}
+        if error.retry_after().is_some() {
+            self.note(channel, error);
         }
     }
 
@@ -360,15 +291,10 @@ impl Deliverer {
         self.note(channel, error);
         let (now, said) = (self.health.now(), error.to_string());
         // The token is at fault, not the message: the channel stops with the fix.
-        if let CallError::Refused { name, .. } = error
-            && words::is_about_token(name)
-        {
-            return SendOutcome::Retry {
-                not_before: now.plus_seconds(60),
-                error: said,
-            };
+        if words::refuses_token(error) {
+            return parts::retry_in(60, now, said);
         }
-        let outcome = send_error::outcome(error, repetition, part.attempts, now, said);
+        let outcome = parts::failed(error, repetition, part.attempts, now, said);
         if matches!(outcome, SendOutcome::Unknown { .. }) {
             self.memory.lose(part.id);
         }

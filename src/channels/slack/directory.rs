@@ -3,16 +3,17 @@
 //! Nothing waits long for a name: a message whose sender's name Slack does not tell in time has the id in its place.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::channels::fields::text_at;
 use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::slack::api::Api;
-use crate::channels::slack::fields::text_at;
 use crate::channels::slack::plain::Names;
+use crate::channels::sync::lock;
 
 /// How long a name is believed, and how long it is not asked for after a refusal.
 const KEEP: Duration = Duration::from_hours(1);
@@ -98,7 +99,7 @@ impl Directory {
             // Soon again: it may only be slow.
             Err(_) => nothing(now + LONGEST),
         };
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = lock(&self.entries);
         if entries.len() >= MOST {
             entries.retain(|_, entry| entry.until > now);
         }
@@ -109,7 +110,7 @@ impl Directory {
     }
 
     fn known(&self, id: &str, now: Instant) -> Option<Entry> {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = lock(&self.entries);
         entries.get(id).filter(|entry| entry.until > now).cloned()
     }
 }

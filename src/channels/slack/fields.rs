@@ -1,6 +1,4 @@
-//! Fields of Slack's JSON, and the keys of conversations.
-
-use serde_json::Value;
+//! The keys of conversations.
 
 /// `channel` or `channel/thread`. The first message of a thread stands in the channel.
 pub fn conversation(channel: &str, thread: Option<&str>, ts: Option<&str>) -> String {
@@ -21,28 +19,4 @@ pub fn parse_conversation(key: &str) -> (&str, Option<&str>) {
 /// Whether a channel is a direct message with one person.
 pub fn is_direct(channel: &str) -> bool {
     channel.starts_with('D')
-}
-
-/// A word from outside, fit for our own sentence.
-pub fn word(text: &str) -> String {
-    text.chars()
-        .take(40)
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '_' {
-                c
-            } else {
-                '?'
-            }
-        })
-        .collect()
-}
-
-/// Whether a field is there.
-pub fn has(value: &Value, field: &str) -> bool {
-    value.get(field).is_some_and(|field| !field.is_null())
-}
-
-/// The text at a place of a value.
-pub fn text_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
-    value.pointer(pointer).and_then(Value::as_str)
 }

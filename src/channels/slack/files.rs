@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
+use crate::channels::fields::text_at;
 use crate::channels::http::CallError;
 use crate::channels::slack::api::Api;
-use crate::channels::slack::fields::text_at;
 use crate::protocol::artifact::SentFile;
 use crate::protocol::bridge::FileRequest;
 use crate::text::mrkdwn;
@@ -31,12 +31,15 @@ pub async fn send(
     let place = api
         .call_form("files.getUploadURLExternal", &params)
         .await
-        .map_err(not_shown)?;
+        .map_err(CallError::of_hidden_call)?;
     let (Some(address), Some(id)) = (text_at(&place, "/upload_url"), text_at(&place, "/file_id"))
     else {
         return Err(CallError::refused(200, "Slack names no place for the file"));
     };
-    api.upload(address, content).await.map_err(not_shown)?;
+    // Before the last step nobody sees a file, whatever came of a call.
+    api.upload(address, content)
+        .await
+        .map_err(CallError::of_hidden_call)?;
     let mut params = json!({
         "files": [{ "id": id, "title": file.name }],
         "channel_id": channel,
@@ -61,27 +64,12 @@ pub async fn send(
     shared.map(|_| id.to_owned())
 }
 
-/// Before its last step nobody sees a file, whatever came of a call.
-fn not_shown(error: CallError) -> CallError {
-    match error {
-        CallError::Lost { detail } | CallError::Server { detail, .. } => {
-            CallError::NotSent { detail }
-        }
-        CallError::NotSent { .. } | CallError::Limited { .. } | CallError::Refused { .. } => error,
-    }
-}
-
 /// The content of a file of a message.
 pub async fn fetch(api: &Api, request: &FileRequest) -> Result<Vec<u8>, CallError> {
     let params = [("file", request.reference.as_str())];
     let said = api.call_form("files.info", &params).await?;
     let file = &said["file"];
-    let too_large = || {
-        CallError::refused(
-            413,
-            format!("it has more than {} MiB", request.max_bytes / (1024 * 1024)),
-        )
-    };
+    let too_large = || CallError::too_large(request.max_bytes);
     let size = file["size"].as_u64();
     if size.is_some_and(|size| size > request.max_bytes) {
         return Err(too_large());

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use crate::channels::fields::{text_at, word};
+use crate::channels::intake;
 use crate::channels::slack::envelope::Envelope;
-use crate::channels::slack::fields::{conversation, is_direct, text_at, word};
+use crate::channels::slack::fields::{conversation, is_direct};
 use crate::channels::slack::me::Me;
 use crate::channels::slack::plain::{self, Names};
 use crate::protocol::bridge::{Inbound, InboundBody, Sender};
@@ -92,15 +94,13 @@ pub fn interaction(envelope: &Envelope, names: &Names) -> Inbound {
         (Some("block_actions"), Some(token), Some(_)) => InboundBody::Click {
             token: token.to_owned(),
         },
-        (Some("block_actions"), _, _) => InboundBody::Other {
-            what: "a click that carries nothing, or on no message".to_owned(),
-        },
-        (kind, _, _) => InboundBody::Other {
-            what: format!(
-                "an interaction of type `{}`",
-                word(kind.unwrap_or("unknown"))
-            ),
-        },
+        (Some("block_actions"), _, _) => {
+            intake::other("a click that carries nothing, or on no message")
+        }
+        (kind, _, _) => intake::other(format!(
+            "an interaction of type `{}`",
+            word(kind.unwrap_or("unknown"))
+        )),
     };
     let dedupe_key = match (text_at(action, "/action_ts"), &sender, ts) {
         (Some(at), Some(sender), Some(ts)) => {

@@ -6,8 +6,10 @@
 
 use serde_json::Value;
 
+use crate::channels::fields::{has, text_at, word};
+use crate::channels::intake;
 use crate::channels::slack::envelope::Envelope;
-use crate::channels::slack::fields::{conversation, has, is_direct, text_at, word};
+use crate::channels::slack::fields::{conversation, is_direct};
 use crate::channels::slack::interactions::{command, interaction};
 use crate::channels::slack::me::Me;
 use crate::channels::slack::plain::{self, Names};
@@ -38,6 +40,11 @@ impl Item {
             inbound: Box::new(inbound),
             mark: None,
         }
+    }
+
+    /// Something that is only recorded.
+    fn event(key: String, conversation: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::unmarked(intake::event(key, conversation, what))
     }
 }
 
@@ -77,11 +84,11 @@ pub fn item(envelope: &Envelope, me: &Me, names: &Names, is_ours: &dyn Fn(&str) 
         "events_api" => event(envelope, me, names, is_ours),
         "interactive" => Item::unmarked(interaction(envelope, names)),
         "slash_commands" => Item::unmarked(command(payload, envelope, me, names)),
-        kind => Item::unmarked(other(
+        kind => Item::event(
             format!("envelope:{}", envelope.id),
-            String::new(),
+            "",
             format!("an envelope of type `{}`", word(kind)),
-        )),
+        ),
     }
 }
 
@@ -106,20 +113,17 @@ fn event(envelope: &Envelope, me: &Me, names: &Names, is_ours: &dyn Fn(&str) -> 
             let thread = &event["assistant_thread"];
             let channel = text_at(thread, "/channel_id").unwrap_or_default();
             let at = text_at(thread, "/thread_ts");
-            Item::unmarked(other(
-                key(),
-                conversation(channel, at, None),
-                "somebody opened the assistant".to_owned(),
-            ))
+            let place = conversation(channel, at, None);
+            Item::event(key(), place, "somebody opened the assistant")
         }
-        kind => Item::unmarked(other(
+        kind => Item::event(
             key(),
-            text_at(event, "/channel").unwrap_or_default().to_owned(),
+            text_at(event, "/channel").unwrap_or_default(),
             match kind.or_else(|| text_at(payload, "/type")) {
                 Some(kind) => format!("an event of type `{}`", word(kind)),
                 None => "an event without a type".to_owned(),
             },
-        )),
+        ),
     }
 }
 
@@ -143,10 +147,11 @@ fn change(channel: &str, event: &Value, me: &Me, key: String) -> Item {
         Some("message_deleted") => "a message was deleted",
         _ => "a message got a reply",
     };
-    Item::unmarked(other(key, channel.to_owned(), what.to_owned()))
+    Item::event(key, channel, what)
 }
 
-fn is_own(message: &Value, me: &Me) -> bool {
+/// Whether we wrote a message.
+pub fn is_own(message: &Value, me: &Me) -> bool {
     text_at(message, "/user") == Some(me.user.as_str())
         || me.bot.is_some() && text_at(message, "/bot_id") == me.bot.as_deref()
 }
@@ -164,11 +169,11 @@ pub fn message(
     }
     let Some(ts) = text_at(message, "/ts").filter(|_| !channel.is_empty()) else {
         let id = text_at(message, "/event_ts").or_else(|| text_at(message, "/client_msg_id"));
-        return Item::unmarked(other(
+        return Item::event(
             format!("message:{channel}:{}", id.unwrap_or("?")),
-            channel.to_owned(),
-            "a message without channel or time".to_owned(),
-        ));
+            channel,
+            "a message without channel or time",
+        );
     };
     let thread = text_at(message, "/thread_ts");
     let conversation = conversation(channel, thread, Some(ts));
@@ -198,12 +203,8 @@ pub fn message(
         text = format!("@{}", me.name);
     }
     let body = match text_at(message, "/subtype") {
-        Some(subtype) if !is_message(subtype) => InboundBody::Other {
-            what: what_happened(subtype),
-        },
-        _ if text.is_empty() && files.is_empty() => InboundBody::Other {
-            what: "a message without text".to_owned(),
-        },
+        Some(subtype) if !is_message(subtype) => intake::other(what_happened(subtype)),
+        _ if text.is_empty() && files.is_empty() => intake::other("a message without text"),
         _ => InboundBody::Text {
             text,
             direct,
@@ -324,16 +325,4 @@ fn forwarded(message: &Value, me: &Me, names: &Names) -> Vec<String> {
         .map(|text| plain::plain(text, &me.user, names))
         .filter(|text| !text.is_empty())
         .collect()
-}
-
-fn other(dedupe_key: String, conversation: String, what: String) -> Inbound {
-    Inbound {
-        dedupe_key,
-        cursor: None,
-        conversation,
-        conversation_title: None,
-        sender: None,
-        body: InboundBody::Other { what },
-        message_ref: None,
-    }
 }

@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::channels::fields::text_at;
 use crate::channels::http::CallError;
 use crate::channels::slack::api::Api;
 use crate::channels::slack::deliver::METADATA;
-use crate::channels::slack::fields::{parse_conversation, text_at};
+use crate::channels::slack::fields::parse_conversation;
 use crate::channels::slack::files::BLOCK;
+use crate::channels::slack::items::is_own;
 use crate::channels::slack::me::Me;
 use crate::channels::slack::memory::{Memory, is_user};
 use crate::channels::slack::render;
@@ -154,9 +156,7 @@ struct History {
 
 impl History {
     fn look_at(&mut self, message: &Value, part: &Outbound, me: &Me, since: Option<&str>) {
-        let own = text_at(message, "/user") == Some(me.user.as_str())
-            || me.bot.is_some() && text_at(message, "/bot_id") == me.bot.as_deref();
-        let Some(at) = text_at(message, "/ts").filter(|_| own) else {
+        let Some(at) = text_at(message, "/ts").filter(|_| is_own(message, me)) else {
             return;
         };
         let key = part.idempotency_key.as_str();

@@ -1,14 +1,15 @@
 //! State that outlives a connection of a bridge, but not its process. Nothing here is needed after a restart.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::channels::fields::text_at;
 use crate::channels::http::CallError;
 use crate::channels::slack::api::Api;
-use crate::channels::slack::fields::text_at;
+use crate::channels::sync::lock;
 use crate::protocol::ids::OutboxId;
 
 /// How long it is remembered that a send was lost: far longer than one may still arrive.
@@ -28,7 +29,7 @@ pub struct Memory {
 impl Memory {
     /// A send of this part was lost now.
     pub fn lose(&self, id: OutboxId) {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = lock(&self.lost);
         lost.retain(|_, at| at.elapsed() < KEEP);
         lost.insert(id, Instant::now());
     }
@@ -36,27 +37,27 @@ impl Memory {
     /// Whether a channel may show a status.
     pub fn shows_status(&self, channel: &str) -> bool {
         let without = &self.without_status;
-        let without = without.lock().unwrap_or_else(PoisonError::into_inner);
+        let without = lock(&without);
         !without.contains(channel)
     }
 
     /// A channel shows no status.
     pub fn without_status(&self, channel: &str) {
         let without = &self.without_status;
-        let mut without = without.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut without = lock(&without);
         without.insert(channel.to_owned());
     }
 
     /// When a send of this part was last lost by this process.
     pub fn lost_at(&self, id: OutboxId) -> Option<Instant> {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = lock(&self.lost);
         lost.get(&id).copied()
     }
 
     /// The direct message with a user, asked for once.
     pub async fn direct(&self, api: &Api, user: &str) -> Result<String, CallError> {
         let known = {
-            let directs = self.directs.lock().unwrap_or_else(PoisonError::into_inner);
+            let directs = lock(&self.directs);
             directs.get(user).cloned()
         };
         if let Some(channel) = known {
@@ -66,18 +67,11 @@ impl Memory {
             .call("conversations.open", &json!({ "users": user }))
             .await
             // It makes nothing that shows, so it may be asked again whatever came of it.
-            .map_err(|error| match error {
-                CallError::Lost { detail } | CallError::Server { detail, .. } => {
-                    CallError::NotSent { detail }
-                }
-                CallError::NotSent { .. }
-                | CallError::Limited { .. }
-                | CallError::Refused { .. } => error,
-            })?;
+            .map_err(CallError::of_hidden_call)?;
         let channel = text_at(&said, "/channel/id").ok_or_else(|| {
             CallError::refused(200, "Slack names no direct message with this user")
         })?;
-        let mut directs = self.directs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut directs = lock(&self.directs);
         directs.insert(user.to_owned(), channel.to_owned());
         Ok(channel.to_owned())
     }

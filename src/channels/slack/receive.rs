@@ -95,7 +95,7 @@ pub async fn open(api: &Api, times: SocketTimes) -> Result<ReadySocket, ChannelE
     };
     let (connections, app) = tokio::time::timeout(times.connect, ready)
         .await
-        .map_err(|_| transient("a new socket did not become ready in time"))??;
+        .map_err(|_| ChannelError::transient("a new socket did not become ready in time"))??;
     Ok(ReadySocket {
         socket,
         connections,
@@ -282,7 +282,9 @@ async fn check_life(receiver: &Receiver, sockets: &mut Sockets) -> Result<(), Ch
     };
     if sockets.heard.elapsed() > receiver.times.stale {
         sockets.current = None;
-        return Err(transient("the socket has been silent for too long"));
+        return Err(ChannelError::transient(
+            "the socket has been silent for too long",
+        ));
     }
     socket.ping().await.map_err(|error| lost(&error))
 }
@@ -358,12 +360,12 @@ async fn take(
             return Ok(None);
         }
         Item::Revoked(how) => {
-            return Err(ChannelError::Fatal {
-                detail: format!("the app lost its access to Slack: {how}"),
-                fix: format!(
+            return Err(ChannelError::fatal(
+                format!("the app lost its access to Slack: {how}"),
+                format!(
                     "install it again at {APPS} → your app → Install App, and take the new token"
                 ),
-            });
+            ));
         }
     };
     let is_command = envelope.kind == "slash_commands";
@@ -374,7 +376,7 @@ async fn take(
         receiver
             .health
             .receive_failing(format!("an event could not be stored: {problem}"));
-        transient("an event could not be stored")
+        ChannelError::transient("an event could not be stored")
     })?;
     let feedback = ingested.and_then(|ingested| ingested.feedback);
     if let (Some(place), Some(text)) = (click, feedback) {
@@ -435,36 +437,30 @@ pub fn broken(error: &CallError, key: &str) -> ChannelError {
                 ),
                 _ => detail.clone(),
             };
-            ChannelError::Fatal {
-                detail: format!("Slack refuses `{key}` ({name})"),
-                fix,
-            }
+            ChannelError::fatal(format!("Slack refuses `{key}` ({name})"), fix)
         }
-        CallError::Limited { retry_after, .. } => ChannelError::Transient {
-            detail: error.to_string(),
-            retry_after: Some(*retry_after),
-        },
         CallError::NotSent { .. }
         | CallError::Lost { .. }
         | CallError::Server { .. }
-        | CallError::Refused { .. } => transient(&error.to_string()),
+        | CallError::Limited { .. }
+        | CallError::Refused { .. } => ChannelError::of_call(error),
     }
 }
 
 /// What it means that Slack ends a socket.
 fn disconnected(reason: &str) -> ChannelError {
     match reason {
-        "link_disabled" => ChannelError::Fatal {
-            detail: "Socket Mode was switched off for the app".to_owned(),
-            fix: format!("switch it on at {APPS} → your app → Socket Mode"),
-        },
+        "link_disabled" => ChannelError::fatal(
+            "Socket Mode was switched off for the app",
+            format!("switch it on at {APPS} → your app → Socket Mode"),
+        ),
         "too_many_websockets" => ChannelError::Transient {
             detail: "Slack counts too many sockets for this app (at most 10): stop other instances; ghost sockets end by \
                      themselves"
                 .to_owned(),
             retry_after: Some(TOO_MANY_REST),
         },
-        _ => transient("Slack ended the socket"),
+        _ => ChannelError::transient("Slack ended the socket"),
     }
 }
 
@@ -477,13 +473,6 @@ fn lost(error: &SocketError) -> ChannelError {
         SocketError::NotConnected { .. }
         | SocketError::Refused { .. }
         | SocketError::Closed { .. }
-        | SocketError::Lost { .. } => transient(&error.to_string()),
-    }
-}
-
-fn transient(detail: &str) -> ChannelError {
-    ChannelError::Transient {
-        detail: detail.to_owned(),
-        retry_after: None,
+        | SocketError::Lost { .. } => ChannelError::transient(error.to_string()),
     }
 }

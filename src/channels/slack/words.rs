@@ -1,5 +1,7 @@
 //! The words with which Slack refuses, what each means for a call, and what to do about it.
 
+use crate::channels::http::CallError;
+
 /// What a refusal means for the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
@@ -136,6 +138,11 @@ pub fn fix(given: &str) -> Option<&'static str> {
     known(given)
         .map(|one| one.fix)
         .filter(|fix| !fix.is_empty())
+}
+
+/// Whether a call failed because of its token.
+pub fn refuses_token(error: &CallError) -> bool {
+    matches!(error, CallError::Refused { name, .. } if is_about_token(name))
 }
 
 /// Whether a token is at fault.

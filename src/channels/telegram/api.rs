@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
 use reqwest::multipart::{Form, Part};
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Map, Value};
 
 use crate::channels::http::{Answer, CallError, Http, HttpTimes, by_status, rest};
@@ -60,9 +60,8 @@ impl Api {
 
     /// Calls a method and returns `result`.
     pub async fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
-        let request = self.http.request(Method::POST, &self.path(method));
-        let answer = self.http.send(request.json(params), None).await?;
-        self.judge(answer)
+        self.post(method, |request| request.json(params), None)
+            .await
     }
 
     /// Calls a method that may take `limit` in all.
@@ -72,9 +71,8 @@ impl Api {
         params: &Value,
         limit: Duration,
     ) -> Result<Value, CallError> {
-        let request = self.http.request(Method::POST, &self.path(method));
-        let answer = self.http.send(request.json(params), Some(limit)).await?;
-        self.judge(answer)
+        self.post(method, |request| request.json(params), Some(limit))
+            .await
     }
 
     /// Calls a method with a file.
@@ -99,10 +97,13 @@ impl Api {
                 .map_or_else(|| value.to_string(), str::to_owned);
             form = form.text(name.clone(), text);
         }
-        let request = self.http.request(Method::POST, &self.path(method));
-        let request = request.multipart(form.part(field, part));
-        let answer = self.http.send(request, Some(UPLOAD_TIMEOUT)).await?;
-        self.judge(answer)
+        let form = form.part(field, part);
+        self.post(
+            method,
+            |request| request.multipart(form),
+            Some(UPLOAD_TIMEOUT),
+        )
+        .await
     }
 
     /// Downloads a file by the path that `getFile` named; none when it has more bytes than that.
@@ -113,8 +114,15 @@ impl Api {
         self.http.download(request, max_bytes).await
     }
 
-    fn path(&self, method: &str) -> String {
-        format!("/bot{}/{method}", self.token.expose())
+    async fn post(
+        &self,
+        method: &str,
+        with_body: impl FnOnce(RequestBuilder) -> RequestBuilder,
+        limit: Option<Duration>,
+    ) -> Result<Value, CallError> {
+        let path = format!("/bot{}/{method}", self.token.expose());
+        let request = with_body(self.http.request(Method::POST, &path));
+        self.judge(self.http.send(request, limit).await?)
     }
 
     /// What an answer says. A status alone decides only what the status alone can decide.

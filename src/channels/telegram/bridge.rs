@@ -9,11 +9,14 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::channel::{Bridge, ChannelError, stored_cursor, usable_token};
+use crate::channels::findings::failure;
 use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, HttpTimes};
+use crate::channels::menu::{self, Menu};
 use crate::channels::pacing::{Pacing, PacingLimits};
 use crate::channels::serve;
+use crate::channels::sync::unless_stopped;
 use crate::channels::telegram::api::Api;
 use crate::channels::telegram::check;
 use crate::channels::telegram::deliver::{Deliverer, Intervals};
@@ -23,7 +26,6 @@ use crate::channels::telegram::webhook;
 use crate::client::channel_port::ChannelPort;
 use crate::client::webhooks::Webhooks;
 use crate::clock::Clock;
-use crate::clock::backoff::doubled;
 use crate::config::settings::Secret;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use crate::protocol::doctor::Finding;
@@ -62,10 +64,6 @@ impl Default for TelegramOptions {
     }
 }
 
-/// The first and the longest wait before the menu is tried again.
-const MENU_REST: Duration = Duration::from_secs(5);
-const MENU_LONGEST_REST: Duration = Duration::from_mins(30);
-
 /// One bot account.
 pub struct TelegramBridge {
     name: String,
@@ -78,7 +76,7 @@ pub struct TelegramBridge {
     /// Outlives a reconnect: the platform's limits do too.
     pacing: Arc<Pacing>,
     moved: Arc<Mutex<HashMap<i64, i64>>>,
-    menu_set: AtomicBool,
+    menu: Menu,
     /// Whether Telegram said in this run, or in the last one, who we are.
     answered: AtomicBool,
 }
@@ -102,7 +100,7 @@ impl TelegramBridge {
             options,
             pacing: Arc::new(Pacing::new(options.pacing)),
             moved: Arc::default(),
-            menu_set: AtomicBool::new(false),
+            menu: Menu::default(),
             answered: AtomicBool::new(false),
         }
     }
@@ -115,33 +113,27 @@ impl TelegramBridge {
     }
 
     fn connect(&self) -> Result<(Api, Secret), ChannelError> {
-        let Some(token) = self
-            .token
-            .clone()
-            .filter(|token| !token.expose().is_empty())
-        else {
-            return Err(ChannelError::Fatal {
-                detail: format!("channel `{}` has no bot token", self.name),
-                fix: "let its `token_env`, `token_file` or `token_command` give the one from @BotFather".to_owned(),
-            });
-        };
-        // Anything else in a token would change the path of every request.
-        if !token
-            .expose()
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-'))
-        {
-            return Err(ChannelError::Fatal {
-                detail: "the bot token has invalid characters".to_owned(),
-                fix: "check the token from @BotFather: digits, a colon, then letters, digits, `_` and `-`".to_owned(),
-            });
+        let token = usable_token(
+            self.token.as_ref(),
+            // Anything else would change the path of every request.
+            |byte| byte.is_ascii_alphanumeric() || b":_-".contains(&byte),
+            || {
+                ChannelError::fatal(
+                    format!("channel `{}` has no bot token", self.name),
+                    "let its `token_env`, `token_file` or `token_command` give the one from @BotFather",
+                )
+            },
+            || {
+                ChannelError::fatal(
+                    "the bot token has invalid characters",
+                    "check the token from @BotFather: digits, a colon, then letters, digits, `_` and `-`",
+                )
+            },
+        )?;
+        match Api::new(&self.api_base, token.clone(), self.options.http) {
+            Ok(api) => Ok((api, token)),
+            Err(error) => Err(ChannelError::no_client(&self.api_base, &error)),
         }
-        Api::new(&self.api_base, token.clone(), self.options.http)
-            .map(|api| (api, token))
-            .map_err(|error| ChannelError::Fatal {
-                detail: format!("no HTTP client for {}: {error}", self.api_base),
-                fix: "check api_base, and that this machine has CA certificates".to_owned(),
-            })
     }
 
     fn deliverer(
@@ -150,14 +142,14 @@ impl TelegramBridge {
         port: &Arc<dyn ChannelPort>,
         health: &Arc<HealthLog>,
     ) -> Arc<Deliverer> {
-        Arc::new(Deliverer::new(
-            api.clone(),
-            Arc::clone(port),
-            Arc::clone(health),
-            Arc::clone(&self.pacing),
-            self.options.intervals,
-            Arc::clone(&self.moved),
-        ))
+        Arc::new(Deliverer {
+            api: api.clone(),
+            port: Arc::clone(port),
+            health: Arc::clone(health),
+            pacing: Arc::clone(&self.pacing),
+            intervals: self.options.intervals,
+            moved: Arc::clone(&self.moved),
+        })
     }
 
     /// Asks who we are and makes the account ready for polling.
@@ -166,19 +158,15 @@ impl TelegramBridge {
             .call("getMe", &json!({}))
             .await
             .map_err(|error| inbound::broken(&error))?;
-        let me = answer
-            .get("id")
-            .and_then(Value::as_i64)
-            .zip(answer.get("username").and_then(Value::as_str))
-            .map(|(id, username)| Me {
+        match (answer["id"].as_i64(), answer["username"].as_str()) {
+            (Some(id), Some(username)) => Ok(Me {
                 id,
                 username: username.to_owned(),
-            })
-            .ok_or_else(|| ChannelError::Transient {
-                detail: "Telegram's answer does not say who we are".to_owned(),
-                retry_after: None,
-            })?;
-        Ok(me)
+            }),
+            _ => Err(ChannelError::transient(
+                "Telegram's answer does not say who we are",
+            )),
+        }
     }
 
     /// Tells Telegram where to send updates, or takes a webhook away, and sets the command menu. Messages come and go without either: a webhook that is still
@@ -192,17 +180,15 @@ impl TelegramBridge {
         match &self.webhook_url {
             Some(base) => {
                 let address = webhook::address(base, &self.name);
-                let registered = webhook::register(api, token, &address).await;
-                match registered {
+                match webhook::register(api, token, &address).await {
                     Ok(()) => health.received(0),
                     Err(CallError::Refused {
                         code: 400, detail, ..
                     }) => {
-                        return Err(ChannelError::Fatal {
-                            detail: format!("Telegram does not take {address}: {detail}"),
-                            fix: "set webhook_url to an HTTPS address that leads to this daemon"
-                                .to_owned(),
-                        });
+                        return Err(ChannelError::fatal(
+                            format!("Telegram does not take {address}: {detail}"),
+                            "set webhook_url to an HTTPS address that leads to this daemon",
+                        ));
                     }
                     Err(error) => return Err(inbound::broken(&error)),
                 }
@@ -220,33 +206,24 @@ impl TelegramBridge {
 
     /// Sets the command menu once; whether that is settled, for good or by a refusal.
     async fn set_menu(&self, api: &Api, health: &HealthLog) -> bool {
-        if self.menu_set.load(Ordering::Relaxed) {
-            return true;
-        }
+        const METHOD: &str = "setMyCommands";
         let commands: Vec<Value> = SlashCommand::ALL
             .iter()
             .map(|command| {
                 json!({ "command": command.as_str(), "description": command.menu_text() })
             })
             .collect();
-        let answer = api
-            .call("setMyCommands", &json!({ "commands": commands }))
-            .await;
-        let settled = matches!(answer, Ok(_) | Err(CallError::Refused { .. }));
-        self.menu_set.store(answer.is_ok(), Ordering::Relaxed);
-        if let Err(error) = &answer {
-            tracing::warn!(channel = %self.name, %error, "the command menu was not set");
-        }
-        health.optional("setMyCommands", &answer);
-        settled
+        let params = json!({ "commands": commands });
+        let call = api.call(METHOD, &params);
+        self.menu.set(&self.name, health, METHOD, call).await
     }
 
     /// Tries again to set a menu that could not be set, ever more rarely.
     async fn mend_menu(&self, api: &Api, health: &HealthLog) {
         let mut failures: u32 = 0;
-        while !self.menu_set.load(Ordering::Relaxed) {
+        while !self.menu.is_set() {
             failures = failures.saturating_add(1);
-            tokio::time::sleep(doubled(MENU_REST, failures, MENU_LONGEST_REST)).await;
+            menu::rest(failures).await;
             if self.set_menu(api, health).await {
                 break;
             }
@@ -275,7 +252,7 @@ impl Bridge for TelegramBridge {
     async fn check(&self) -> Vec<Finding> {
         let (api, _) = match self.connect() {
             Ok(connected) => connected,
-            Err(error) => return vec![check::failure("token", &error)],
+            Err(error) => return vec![failure("token", &error, None)],
         };
         check::findings(&api, &self.name, self.webhook_url.as_deref()).await
     }
@@ -306,11 +283,10 @@ impl Bridge for TelegramBridge {
         let (api, token) = self.connect()?;
         port.set_capabilities(self.capabilities());
         let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
-        let me = tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return Ok(()),
-            me = self.introduce(&api) => me?,
+        let Some(me) = unless_stopped(&shutdown, self.introduce(&api)).await else {
+            return Ok(());
         };
+        let me = me?;
         self.answered.store(true, Ordering::Relaxed);
         health.known_as(format!("@{}", me.username));
         // Before Telegram hears of the address.
@@ -318,18 +294,12 @@ impl Bridge for TelegramBridge {
             .webhook_url
             .as_ref()
             .map(|_| self.webhooks.open(&self.name));
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return Ok(()),
-            prepared = self.prepare(&api, &token, &health) => prepared?,
+        let preparing = self.prepare(&api, &token, &health);
+        match unless_stopped(&shutdown, preparing).await {
+            Some(prepared) => prepared?,
+            None => return Ok(()),
         }
-        let state = port
-            .account_state()
-            .await
-            .map_err(|problem| ChannelError::Transient {
-                detail: format!("the channel's state cannot be read: {problem}"),
-                retry_after: None,
-            })?;
+        let cursor = stored_cursor(port.as_ref()).await?;
         let deliverer = self.deliverer(&api, &port, &health);
         let poller = Poller {
             api: api.clone(),
@@ -343,24 +313,17 @@ impl Bridge for TelegramBridge {
         let polling = async {
             let ended = match requests {
                 Some(requests) => {
-                    webhook::run(&poller, &token, state.cursor, requests, stop.clone()).await
+                    webhook::run(&poller, &token, cursor, requests, stop.clone()).await
                 }
-                None => inbound::run(&poller, state.cursor, stop.clone()).await,
+                None => inbound::run(&poller, cursor, stop.clone()).await,
             };
             stop.cancel();
             ended
         };
-        let menu = async {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => {}
-                () = self.mend_menu(&api, &health) => {}
-            }
-        };
-        let (ended, (), ()) = tokio::join!(
+        let (ended, (), _) = tokio::join!(
             polling,
             serve::run(Arc::clone(&port), deliverer, stop.clone()),
-            menu
+            unless_stopped(&stop, self.mend_menu(&api, &health)),
         );
         ended
     }

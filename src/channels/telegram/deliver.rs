@@ -3,7 +3,7 @@
 //! A message is never sent a second time here unless Telegram said that it did not take the first.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -13,8 +13,9 @@ use crate::channels::card::{self, CardLimit};
 use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::pacing::Pacing;
+use crate::channels::parts::{self, PIECE_TRIES, Repetition};
 use crate::channels::platform::Platform;
-use crate::channels::send_error::{self, Repetition};
+use crate::channels::sync::lock;
 use crate::channels::telegram::api::Api;
 use crate::channels::telegram::render::{self, MessageText};
 use crate::channels::telegram::updates::parse_conversation;
@@ -26,8 +27,6 @@ use crate::text::chunk::chunk;
 
 /// Pieces a message that Telegram found too long is cut into, in UTF-16 units of its source.
 const LAST_RESORT_PIECE: usize = 1_800;
-/// How often a later piece of such a message is tried while it is certain that it was not sent.
-const PIECE_TRIES: u32 = 4;
 /// How often a refused call is changed and made again (markup, thread, chat id, reply).
 const REPAIRS: u32 = 5;
 
@@ -90,35 +89,21 @@ impl Default for Intervals {
 
 /// Sends parts for one account. Survives reconnects.
 pub struct Deliverer {
-    api: Api,
-    port: Arc<dyn ChannelPort>,
-    health: Arc<HealthLog>,
-    pacing: Arc<Pacing>,
-    intervals: Intervals,
+    /// Platform side.
+    pub api: Api,
+    /// Engine side.
+    pub port: Arc<dyn ChannelPort>,
+    /// Where exchanges are noted.
+    pub health: Arc<HealthLog>,
+    /// The platform's limits.
+    pub pacing: Arc<Pacing>,
+    /// Between calls for one chat.
+    pub intervals: Intervals,
     /// Groups that became supergroups while we ran: old id to new.
-    moved: Arc<Mutex<HashMap<i64, i64>>>,
+    pub moved: Arc<Mutex<HashMap<i64, i64>>>,
 }
 
 impl Deliverer {
-    /// A deliverer on these.
-    pub fn new(
-        api: Api,
-        port: Arc<dyn ChannelPort>,
-        health: Arc<HealthLog>,
-        pacing: Arc<Pacing>,
-        intervals: Intervals,
-        moved: Arc<Mutex<HashMap<i64, i64>>>,
-    ) -> Self {
-        Self {
-            api,
-            port,
-            health,
-            pacing,
-            intervals,
-            moved,
-        }
-    }
-
     /// Between calls for a chat. Groups have negative ids.
     fn interval(&self, chat: i64) -> Duration {
         if chat < 0 {
@@ -141,14 +126,8 @@ impl Deliverer {
 
     /// Heeds a 429 for something that nobody misses.
     fn note_decoration(&self, chat: i64, error: &CallError) {
-        match error {
-            CallError::Limited { retry_after, .. } => {
-                self.freeze(chat, *retry_after);
-            }
-            CallError::NotSent { .. }
-            | CallError::Lost { .. }
-            | CallError::Server { .. }
-            | CallError::Refused { .. } => {}
+        if let Some(rest) = error.retry_after() {
+            self.freeze(chat, rest);
         }
     }
 
@@ -165,64 +144,20 @@ impl Deliverer {
         if pieces.len() < 2 {
             return self.ended(part, target.chat, Repetition::Shows, &error);
         }
-        let mut external_refs = Vec::new();
-        for (at, piece) in pieces.iter().enumerate() {
-            match self.send_piece(target, piece, at).await {
-                Ok(message_id) => external_refs.push(message_id),
-                Err(error) if at == 0 => {
-                    return self.ended(part, target.chat, Repetition::Shows, &error);
-                }
-                Err(error) => {
-                    self.note(target.chat, &error);
-                    return SendOutcome::Unknown {
-                        detail: format!(
-                            "{at} of {} pieces were delivered, then: {error}",
-                            pieces.len()
-                        ),
-                    };
-                }
+        let sent = parts::send_pieces(
+            &pieces,
+            PIECE_TRIES,
+            || self.take(target.chat),
+            |piece, _| self.send_text(target, piece),
+            |error| self.note(target.chat, error),
+        );
+        match sent.await {
+            Ok(external_refs) => self.sent(external_refs),
+            Err((0, error)) => self.ended(part, target.chat, Repetition::Shows, &error),
+            Err((at, error)) => {
+                self.note(target.chat, &error);
+                parts::partly_sent(at, pieces.len(), &error.to_string())
             }
-        }
-        self.sent(external_refs)
-    }
-
-    /// A piece of a message that had to be cut here. Once the first is out, the others wait for their
-    /// slot and are tried again while it is certain that they were not sent.
-    async fn send_piece(
-        &self,
-        target: Target,
-        piece: &str,
-        at: usize,
-    ) -> Result<String, CallError> {
-        let mut tried = 0;
-        loop {
-            if at > 0 {
-                while let Err(wait) = self.take(target.chat) {
-                    tokio::time::sleep(wait).await;
-                }
-            }
-            let error = match self.send_text(target, piece).await {
-                Ok(message_id) => return Ok(message_id),
-                Err(error) => error,
-            };
-            tried += 1;
-            let rest = match &error {
-                CallError::NotSent { .. } => Duration::from_secs(1 << tried.min(4)),
-                CallError::Limited { retry_after, .. }
-                    if *retry_after <= Duration::from_mins(1) =>
-                {
-                    *retry_after
-                }
-                CallError::Limited { .. }
-                | CallError::Lost { .. }
-                | CallError::Server { .. }
-                | CallError::Refused { .. } => return Err(error),
-            };
-            if at == 0 || tried >= PIECE_TRIES {
-                return Err(error);
-            }
-            self.note(target.chat, &error);
-            tokio::time::sleep(rest).await;
         }
     }
 
@@ -277,9 +212,9 @@ impl Deliverer {
                     return match message.get("message_id").and_then(Value::as_i64) {
                         Some(message_id) => Ok(message_id.to_string()),
                         // Taken, but without its id nothing can refer to it.
-                        None => Err(CallError::Lost {
-                            detail: "the answer to an accepted message names no id".to_owned(),
-                        }),
+                        None => Err(CallError::lost(
+                            "the answer to an accepted message names no id",
+                        )),
                     };
                 }
                 Err(error) => error,
@@ -338,21 +273,15 @@ impl Deliverer {
     }
 
     fn sent(&self, external_refs: Vec<String>) -> SendOutcome {
-        self.health.sent();
-        SendOutcome::Sent { external_refs }
+        parts::accepted(&self.health, external_refs, true)
     }
 
     /// Tells health and pacing about a failed call.
     fn note(&self, chat: i64, error: &CallError) {
-        match error {
-            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
-                self.health.send_failing(error.to_string());
-            }
-            CallError::Limited { retry_after, .. } => {
-                self.freeze(chat, *retry_after);
-            }
-            CallError::Refused { .. } => self.health.refused(),
+        if let Some(rest) = error.retry_after() {
+            self.pacing.freeze(&chat.to_string(), rest, Instant::now());
         }
+        self.health.send_failed(error, || error.to_string());
     }
 
     /// What a failed call means for the part.
@@ -370,22 +299,19 @@ impl Deliverer {
             code: 401 | 404, ..
         } = error
         {
-            return SendOutcome::Retry {
-                not_before: now.plus_seconds(60),
-                error: said,
-            };
+            return parts::retry_in(60, now, said);
         }
-        send_error::outcome(error, repetition, part.attempts, now, said)
+        parts::failed(error, repetition, part.attempts, now, said)
     }
 
     fn current(&self, chat: i64) -> i64 {
-        let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let moved = lock(&self.moved);
         moved.get(&chat).copied().unwrap_or(chat)
     }
 
     fn remember_move(&self, old: i64, new: i64) {
         tracing::info!(old, new, "a group became a supergroup");
-        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut moved = lock(&self.moved);
         moved.insert(old, new);
     }
 }
@@ -413,13 +339,9 @@ impl Platform for Deliverer {
         match &part.body {
             OutboundBody::Markdown { text } => self.send_markdown(part, target, text).await,
             OutboundBody::File(file) => {
-                let content = match self.port.file_content(file.artifact.hash).await {
+                let content = match parts::file_content(self.port.as_ref(), file).await {
                     Ok(content) => content,
-                    Err(problem) => {
-                        return SendOutcome::Failed {
-                            error: format!("the file cannot be read: {problem}"),
-                        };
-                    }
+                    Err(outcome) => return outcome,
                 };
                 let message = Message::File { file, content };
                 match self.send(target, &message, None).await {
@@ -433,13 +355,7 @@ impl Platform for Deliverer {
                 let text = render::lines(&card.lines);
                 let text = Message::Text(&text);
                 match self.send(target, &text, keyboard.as_ref()).await {
-                    Ok(message_id) if card.whole => self.sent(vec![message_id]),
-                    Ok(message_id) => {
-                        self.health.sent();
-                        SendOutcome::Shortened {
-                            external_refs: vec![message_id],
-                        }
-                    }
+                    Ok(message_id) => parts::accepted(&self.health, vec![message_id], card.whole),
                     Err(error) => self.ended(part, target.chat, Repetition::Shows, &error),
                 }
             }
@@ -547,18 +463,12 @@ impl Platform for Deliverer {
             .api
             .call("getFile", &json!({ "file_id": request.reference }))
             .await?;
-        let too_large = || {
-            CallError::refused(
-                413,
-                format!("it has more than {} MiB", request.max_bytes / (1024 * 1024)),
-            )
-        };
-        let size = file.get("file_size").and_then(Value::as_u64);
+        let too_large = || CallError::too_large(request.max_bytes);
+        let size = file["file_size"].as_u64();
         if size.is_some_and(|size| size > request.max_bytes) {
             return Err(too_large());
         }
-        let path = file.get("file_path").and_then(Value::as_str);
-        match path.filter(|path| is_plain(path)) {
+        match file["file_path"].as_str().filter(|path| is_plain(path)) {
             Some(path) => self
                 .api
                 .download(path, request.max_bytes)

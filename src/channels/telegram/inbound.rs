@@ -14,6 +14,8 @@ use crate::channels::channel::ChannelError;
 use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::intake;
+use crate::channels::pacing::IdlePolls;
+use crate::channels::sync::unless_stopped;
 use crate::channels::telegram::api::Api;
 use crate::channels::telegram::position::{self, Position};
 use crate::channels::telegram::updates::{self, Me, Update};
@@ -31,11 +33,6 @@ pub const ALLOWED_UPDATES: &[&str] = &[
 ];
 /// Added to the poll's own timeout before we give up on an answer.
 const POLL_SLACK: Duration = Duration::from_secs(15);
-/// A poll that was held this long was held.
-const HELD: Duration = Duration::from_millis(500);
-/// The wait after the first empty answer that came at once; each further one waits longer.
-const EMPTY_REST: Duration = Duration::from_secs(1);
-const LONGEST_EMPTY_REST: Duration = Duration::from_secs(5);
 /// Conflicts in a row before we say that somebody else polls.
 const CONFLICTS_TOLERATED: u32 = 4;
 /// Longest toast Telegram shows, in characters.
@@ -64,7 +61,7 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<(), ChannelError> {
     let mut position = position::position(cursor.as_deref(), poller.me.id);
-    let mut idle = Idle::default();
+    let mut idle = IdlePolls::default();
     let answers = TaskTracker::new();
     let mut conflicts: u32 = 0;
     let ended = loop {
@@ -77,10 +74,10 @@ pub async fn run(
         }
         let params = Value::Object(params);
         let asked = Instant::now();
-        let answer = tokio::select! {
-            biased;
-            () = stop.cancelled() => break Ok(()),
-            answer = poller.api.call_within("getUpdates", &params, poller.poll_timeout + POLL_SLACK) => answer,
+        let limit = poller.poll_timeout + POLL_SLACK;
+        let poll = poller.api.call_within("getUpdates", &params, limit);
+        let Some(answer) = unless_stopped(&stop, poll).await else {
+            break Ok(());
         };
         let rest = match answer {
             Ok(Value::Array(items)) => {
@@ -90,28 +87,21 @@ pub async fn run(
                 poller.health.received(items.len());
                 match take_in(poller, &items, &mut position, &answers).await {
                     BatchProgress::All => {
-                        idle.rest(items.len(), asked.elapsed(), poller.poll_timeout)
+                        idle.rest(items.len(), 0, asked.elapsed(), poller.poll_timeout)
                     }
                     BatchProgress::NotAll(problem) => {
                         tracing::warn!(%problem, "updates could not be stored; they will come again");
-                        poller.health.receive_failing(format!(
-                            "messages cannot be stored, so they stay at Telegram: {problem}"
-                        ));
+                        poller.health.cannot_store("Telegram", &problem);
                         Some(Duration::from_secs(1))
                     }
                     BatchProgress::NothingWithId => {
-                        break Err(ChannelError::Transient {
-                            detail: "Telegram sent updates without ids".to_owned(),
-                            retry_after: None,
-                        });
+                        break Err(ChannelError::transient("Telegram sent updates without ids"));
                     }
                 }
             }
             Ok(_) => {
-                break Err(ChannelError::Transient {
-                    detail: "Telegram's list of updates is not a list".to_owned(),
-                    retry_after: None,
-                });
+                let detail = "Telegram's list of updates is not a list";
+                break Err(ChannelError::transient(detail));
             }
             Err(CallError::Refused {
                 code: 409, detail, ..
@@ -125,12 +115,12 @@ pub async fn run(
             }
             Err(error) => break Err(broken(&error)),
         };
-        if let Some(rest) = rest {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => break Ok(()),
-                () = tokio::time::sleep(rest) => {}
-            }
+        if let Some(rest) = rest
+            && unless_stopped(&stop, tokio::time::sleep(rest))
+                .await
+                .is_none()
+        {
+            break Ok(());
         }
     };
     answers.close();
@@ -138,46 +128,18 @@ pub async fn run(
     ended
 }
 
-/// A server that answers "nothing" at once, though it was asked to hold the poll, is asked ever more rarely.
-#[derive(Debug, Default)]
-struct Idle {
-    /// Polls of that kind in a row.
-    empty: u32,
-}
-
-impl Idle {
-    /// How long to wait before the next poll.
-    fn rest(&mut self, items: usize, took: Duration, asked_for: Duration) -> Option<Duration> {
-        if items > 0 || took >= asked_for.min(HELD) {
-            self.empty = 0;
-            return None;
-        }
-        self.empty = self.empty.saturating_add(1);
-        Some((EMPTY_REST * self.empty).min(LONGEST_EMPTY_REST))
-    }
-}
-
 /// What a failed call means for the connection.
 pub fn broken(error: &CallError) -> ChannelError {
-    match error {
-        CallError::Refused {
-            code: 401 | 404, ..
-        } => ChannelError::Fatal {
-            detail: "Telegram does not know this bot token".to_owned(),
-            fix: "check the token from @BotFather (and api_base, if you set it)".to_owned(),
-        },
-        CallError::Limited { retry_after, .. } => ChannelError::Transient {
-            detail: error.to_string(),
-            retry_after: Some(*retry_after),
-        },
-        CallError::NotSent { .. }
-        | CallError::Lost { .. }
-        | CallError::Server { .. }
-        | CallError::Refused { .. } => ChannelError::Transient {
-            detail: error.to_string(),
-            retry_after: None,
-        },
+    if let CallError::Refused {
+        code: 401 | 404, ..
+    } = error
+    {
+        return ChannelError::fatal(
+            "Telegram does not know this bot token",
+            "check the token from @BotFather (and api_base, if you set it)",
+        );
     }
+    ChannelError::of_call(error)
 }
 
 /// How far a batch got.

@@ -5,9 +5,10 @@
 
 use serde_json::{Value, json};
 
-use crate::channels::card::{Line, Style};
+use crate::channels::card::{self, Line, Style};
 use crate::protocol::bridge::CardButton;
 use crate::text::markdown::{to_plain, to_telegram_html};
+use crate::text::mrkdwn::escape;
 
 /// One message in both forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,24 +27,9 @@ pub fn markdown(source: &str) -> MessageText {
     }
 }
 
-/// Escapes text for HTML. Telegram knows exactly these three and `&quot;`.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            _ => escaped.push(c),
-        }
-    }
-    escaped
-}
-
 /// Renders lines.
 pub fn lines(lines: &[Line]) -> MessageText {
     let mut html = String::new();
-    let mut plain = String::new();
     let mut in_code = false;
     for (at, line) in lines.iter().enumerate() {
         let is_code = line.style == Style::Code;
@@ -52,26 +38,23 @@ pub fn lines(lines: &[Line]) -> MessageText {
         }
         if at > 0 {
             html.push('\n');
-            plain.push('\n');
         }
         if is_code && !in_code {
             html.push_str("<pre>");
         }
         in_code = is_code;
-        plain.push_str(&line.text);
         match line.style {
             Style::Plain | Style::Code => html.push_str(&escape(&line.text)),
-            Style::Bold => {
-                html.push_str("<b>");
-                html.push_str(&escape(&line.text));
-                html.push_str("</b>");
-            }
+            Style::Bold => html.push_str(&format!("<b>{}</b>", escape(&line.text))),
         }
     }
     if in_code {
         html.push_str("</pre>");
     }
-    MessageText { html, plain }
+    MessageText {
+        html,
+        plain: card::plain_text(lines),
+    }
 }
 
 /// An inline keyboard, two buttons a row; none without buttons.

@@ -6,6 +6,8 @@
 
 use serde_json::Value;
 
+use crate::channels::fields::{has, text_at, word};
+use crate::channels::intake;
 use crate::channels::telegram::position;
 use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Sender};
 use crate::protocol::slash::SlashCommand;
@@ -83,11 +85,8 @@ fn from_message(update_id: i64, message: &Value, me: &Me, edition: Edition) -> I
     let (Some(chat), Some(message_id)) =
         (int_at(message, "/chat/id"), int_at(message, "/message_id"))
     else {
-        return other(
-            update_id,
-            message.get("chat"),
-            "a message without chat or id".to_owned(),
-        );
+        let what = "a message without chat or id";
+        return other(update_id, message.get("chat"), what);
     };
     let dedupe_key = match edition {
         Edition::First => format!("msg:{chat}:{message_id}"),
@@ -108,13 +107,9 @@ fn from_message(update_id: i64, message: &Value, me: &Me, edition: Edition) -> I
     let files: Vec<InboundFile> = file(message).into_iter().collect();
     let body = match command(text, me) {
         // Who edits a message that was answered does not ask again.
-        _ if edition == Edition::Later => InboundBody::Other {
-            what: "an edit of a message".to_owned(),
-        },
+        _ if edition == Edition::Later => intake::other("an edit of a message"),
         _ if text.is_empty() && files.is_empty() => without_text(message, me, direct),
-        Command::ForOthers => InboundBody::Other {
-            what: "a command for another bot".to_owned(),
-        },
+        Command::ForOthers => intake::other("a command for another bot"),
         command => {
             let (text, ours) = match command {
                 Command::None | Command::ForOthers => (text.to_owned(), false),
@@ -146,7 +141,7 @@ fn from_message(update_id: i64, message: &Value, me: &Me, edition: Edition) -> I
 
 fn from_callback(update_id: i64, callback: &Value) -> Inbound {
     let Some(callback_id) = text_at(callback, "/id") else {
-        return other(update_id, None, "a click without id".to_owned());
+        return other(update_id, None, "a click without id");
     };
     let message = callback.get("message").unwrap_or(&Value::Null);
     let chat = int_at(message, "/chat/id");
@@ -154,12 +149,8 @@ fn from_callback(update_id: i64, callback: &Value) -> Inbound {
         (Some(token), Some(_)) => InboundBody::Click {
             token: token.to_owned(),
         },
-        (None, _) => InboundBody::Other {
-            what: "a click that carries nothing".to_owned(),
-        },
-        (Some(_), None) => InboundBody::Other {
-            what: "a click on a message outside any chat".to_owned(),
-        },
+        (None, _) => intake::other("a click that carries nothing"),
+        (Some(_), None) => intake::other("a click on a message outside any chat"),
     };
     Inbound {
         dedupe_key: format!("cb:{callback_id}"),
@@ -172,17 +163,12 @@ fn from_callback(update_id: i64, callback: &Value) -> Inbound {
     }
 }
 
-fn other(update_id: i64, chat: Option<&Value>, what: String) -> Inbound {
+fn other(update_id: i64, chat: Option<&Value>, what: impl Into<String>) -> Inbound {
+    let id = chat.and_then(|chat| int_at(chat, "/id"));
+    let conversation = id.map_or_else(String::new, |id| id.to_string());
     Inbound {
-        dedupe_key: format!("update:{update_id}"),
-        cursor: None,
-        conversation: chat
-            .and_then(|chat| int_at(chat, "/id"))
-            .map_or_else(String::new, |id| id.to_string()),
         conversation_title: title(chat),
-        sender: None,
-        body: InboundBody::Other { what },
-        message_ref: None,
+        ..intake::event(format!("update:{update_id}"), conversation, what)
     }
 }
 
@@ -207,10 +193,7 @@ pub fn parse_conversation(key: &str) -> Option<(i64, Option<i64>)> {
 /// The sender, unless the platform put somebody else's mask in its place: with `sender_chat` the `from`
 /// is a shared placeholder (an anonymous group administrator, a channel), which identifies nobody.
 fn sender(message: &Value) -> Option<Sender> {
-    if message
-        .get("sender_chat")
-        .is_some_and(|chat| !chat.is_null())
-    {
+    if has(message, "sender_chat") {
         return None;
     }
     person(message.get("from"))
@@ -219,9 +202,7 @@ fn sender(message: &Value) -> Option<Sender> {
 fn person(user: Option<&Value>) -> Option<Sender> {
     let user = user?;
     let id = int_at(user, "/id")?;
-    let first = text_at(user, "/first_name").unwrap_or_default();
-    let last = text_at(user, "/last_name").unwrap_or_default();
-    let name = format!("{first} {last}").trim().to_owned();
+    let name = full_name(user);
     let display = match (name.is_empty(), text_at(user, "/username")) {
         (false, Some(username)) => format!("{name} (@{username})"),
         (true, Some(username)) => format!("@{username}"),
@@ -236,14 +217,18 @@ fn person(user: Option<&Value>) -> Option<Sender> {
     })
 }
 
+fn full_name(person: &Value) -> String {
+    let part = |field| text_at(person, field).unwrap_or_default();
+    let name = format!("{} {}", part("/first_name"), part("/last_name"));
+    name.trim().to_owned()
+}
+
 fn title(chat: Option<&Value>) -> Option<String> {
     let chat = chat?;
     if let Some(title) = text_at(chat, "/title") {
         return Some(title.to_owned());
     }
-    let first = text_at(chat, "/first_name").unwrap_or_default();
-    let last = text_at(chat, "/last_name").unwrap_or_default();
-    let name = format!("{first} {last}").trim().to_owned();
+    let name = full_name(chat);
     if name.is_empty() {
         text_at(chat, "/username").map(|username| format!("@{username}"))
     } else {
@@ -266,10 +251,8 @@ fn is_indirect(message: &Value, edition: Edition) -> bool {
         "sender_business_bot",
     ];
     edition == Edition::Later
-        || message.get("edit_date").is_some_and(|at| !at.is_null())
-        || MARKS
-            .iter()
-            .any(|mark| message.get(mark).is_some_and(|value| !value.is_null()))
+        || has(message, "edit_date")
+        || MARKS.iter().any(|mark| has(message, mark))
 }
 
 /// What a text that begins with `/` is.
@@ -396,14 +379,8 @@ fn without_text(message: &Value, me: &Me, direct: bool) -> InboundBody {
             direct,
             addressed: int_at(message, "/reply_to_message/from/id") == Some(me.id),
         },
-        None => InboundBody::Other {
-            what: what_without_text(message),
-        },
+        None => intake::other(what_without_text(message)),
     }
-}
-
-fn has(message: &Value, field: &str) -> bool {
-    message.get(field).is_some_and(|value| !value.is_null())
 }
 
 /// What a message of the platform about the chat is, for the record.
@@ -433,24 +410,6 @@ fn what_without_text(message: &Value) -> String {
             || "a message without text".to_owned(),
             |(_, words)| (*words).to_owned(),
         )
-}
-
-/// A word from outside, fit for our own sentence.
-fn word(text: &str) -> String {
-    text.chars()
-        .take(40)
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || c == '_' {
-                c
-            } else {
-                '?'
-            }
-        })
-        .collect()
-}
-
-fn text_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
-    value.pointer(pointer).and_then(Value::as_str)
 }
 
 fn int_at(value: &Value, pointer: &str) -> Option<i64> {

@@ -108,9 +108,7 @@ pub async fn run(
                     BatchProgress::All | BatchProgress::NothingWithId => answer(200),
                     BatchProgress::NotAll(problem) => {
                         tracing::warn!(%problem, "an update could not be stored; it will come again");
-                        poller.health.receive_failing(format!(
-                            "messages cannot be stored, so they stay at Telegram: {problem}"
-                        ));
+                        poller.health.cannot_store("Telegram", &problem);
                         answer(503)
                     }
                 }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::findings::{ok, warn};
 use crate::channels::health::HealthLog;
 use crate::channels::http::{Http, HttpTimes};
 use crate::channels::webhook::deliver::{Callback, Deliverer, Waiters, outgoing};
@@ -26,7 +27,7 @@ use crate::config::platform::PlatformSettings;
 use crate::config::secret::Secret;
 use crate::protocol::bridge::Ingestion;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
-use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{ChannelKind, Disposition};
 
 /// How long a request that waits is kept for what follows its reply: files, further parts.
@@ -65,10 +66,10 @@ impl WebhookBridge {
         };
         let http =
             Http::new(url, vec![secret.clone()], HttpTimes::default()).map_err(|detail| {
-                ChannelError::Fatal {
-                    detail: format!("no HTTP client: {detail}"),
-                    fix: "check that this machine has CA certificates".to_owned(),
-                }
+                ChannelError::fatal(
+                    format!("no HTTP client: {detail}"),
+                    "check that this machine has CA certificates",
+                )
             })?;
         let url = url.clone();
         Ok(Some(Callback { http, url }))
@@ -94,38 +95,27 @@ impl Bridge for WebhookBridge {
 
     async fn check(&self) -> Vec<Finding> {
         let secret = self.secret.as_ref().map_or(0, |one| one.expose().len());
-        let mut findings = vec![Finding {
-            verdict: if secret < MIN_SECRET {
-                Standing::Warn
+        let found = format!("{secret} characters");
+        let place = self.place();
+        vec![
+            if secret < MIN_SECRET {
+                warn("secret", found, "make a longer one: `openssl rand -hex 32`")
             } else {
-                Standing::Ok
+                ok("secret", found)
             },
-            about: "secret".to_owned(),
-            detail: format!("{secret} characters"),
-            fix: (secret < MIN_SECRET)
-                .then(|| "make a longer one: `openssl rand -hex 32`".to_owned()),
-        }];
-        findings.push(Finding {
-            verdict: Standing::Ok,
-            about: "requests".to_owned(),
-            detail: format!("taken at {} of the daemon's addresses", self.place()),
-            fix: None,
-        });
-        findings.push(match &self.callback_url {
-            Some(url) => Finding {
-                verdict: Standing::Ok,
-                about: "replies".to_owned(),
-                detail: format!("posted to {url}"),
-                fix: None,
+            ok(
+                "requests",
+                format!("taken at {place} of the daemon's addresses"),
+            ),
+            match &self.callback_url {
+                Some(url) => ok("replies", format!("posted to {url}")),
+                None => warn(
+                    "replies",
+                    "only in the answers of requests that wait",
+                    "set callback_url to get each reply, card and file",
+                ),
             },
-            None => Finding {
-                verdict: Standing::Warn,
-                about: "replies".to_owned(),
-                detail: "only in the answers of requests that wait".to_owned(),
-                fix: Some("set callback_url to get each reply, card and file".to_owned()),
-            },
-        });
-        findings
+        ]
     }
 
     async fn run(
@@ -135,10 +125,10 @@ impl Bridge for WebhookBridge {
     ) -> Result<(), ChannelError> {
         let secret = self.secret.clone().filter(|one| !one.expose().is_empty());
         let Some(secret) = secret else {
-            return Err(ChannelError::Fatal {
-                detail: format!("channel `{}` has no secret", self.name),
-                fix: "let its `secret_env`, `secret_file` or `secret_command` give one".to_owned(),
-            });
+            return Err(ChannelError::fatal(
+                format!("channel `{}` has no secret", self.name),
+                "let its `secret_env`, `secret_file` or `secret_command` give one",
+            ));
         };
         let callback = self.callback(&secret)?;
         port.set_capabilities(self.capabilities());

@@ -3,7 +3,7 @@
 //! The receiver drops an id it has had, so an unanswered request is sent again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -12,12 +12,13 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::channels::card::{self, CardLimit, Line};
+use crate::channels::card::{self, CardLimit};
 use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, Http, by_status};
 use crate::channels::pacing::{Pacing, PacingLimits};
+use crate::channels::parts::{self, Repetition};
 use crate::channels::platform::Platform;
-use crate::channels::send_error::{self, Repetition};
+use crate::channels::sync::lock;
 use crate::channels::webhook::message::{OutgoingContent, OutgoingMessage, encode, inline_content};
 use crate::channels::webhook::signature::{SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
 use crate::client::channel_port::ChannelPort;
@@ -53,7 +54,7 @@ pub struct Waiters {
 
 impl Waiters {
     fn with<T>(&self, act: impl FnOnce(&mut HashMap<String, Waiter>) -> T) -> T {
-        act(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.waiting))
     }
 
     /// Waits from now on. A second request with the same id takes the place of the first.
@@ -174,19 +175,13 @@ impl Deliverer {
     }
 
     fn ended(&self, part: &Outbound, error: &CallError) -> SendOutcome {
-        match error {
-            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
-                self.health.send_failing(error.to_string());
-            }
-            CallError::Limited { retry_after, .. } => {
-                self.pacing.freeze_all(*retry_after, Instant::now());
-                self.health.limited(*retry_after);
-            }
-            CallError::Refused { .. } => self.health.refused(),
+        if let Some(rest) = error.retry_after() {
+            self.pacing.freeze_all(rest, Instant::now());
         }
+        self.health.send_failed(error, || error.to_string());
         // The other side drops what it has had under the same id.
         let (now, said) = (self.health.now(), error.to_string());
-        send_error::outcome(error, Repetition::Harmless, part.attempts, now, said)
+        parts::failed(error, Repetition::Harmless, part.attempts, now, said)
     }
 }
 
@@ -224,33 +219,22 @@ impl Platform for Deliverer {
                 };
             }
             None => {
-                return SendOutcome::Retry {
-                    not_before: self
-                        .health
-                        .now()
-                        .plus_seconds(1 << part.attempts.min(MAX_BACKOFF)),
-                    error: "no request waits for the answer, and the channel has no callback_url"
+                return parts::retry_in(
+                    1 << part.attempts.min(MAX_BACKOFF),
+                    self.health.now(),
+                    "no request waits for the answer, and the channel has no callback_url"
                         .to_owned(),
-                };
+                );
             }
         }
-        self.health.sent();
-        if whole {
-            SendOutcome::Sent { external_refs }
-        } else {
-            SendOutcome::Shortened { external_refs }
-        }
+        parts::accepted(&self.health, external_refs, whole)
     }
 
     async fn fetch(&self, request: &FileRequest) -> Result<Vec<u8>, CallError> {
         let content = inline_content(&request.reference)
             .ok_or_else(|| CallError::refused(404, "the file did not come with its message"))?;
         if content.len() as u64 > request.max_bytes {
-            let most = request.max_bytes / (1024 * 1024);
-            return Err(CallError::refused(
-                413,
-                format!("it has more than {most} MiB"),
-            ));
+            return Err(CallError::too_large(request.max_bytes));
         }
         Ok(content)
     }
@@ -284,7 +268,7 @@ pub async fn outgoing(
             let card = card::question(approval, buttons, CARD);
             whole = card.whole;
             OutgoingContent::Card {
-                text: plain(&card.lines),
+                text: card::plain_text(&card.lines),
                 buttons: card.buttons,
             }
         }
@@ -293,7 +277,7 @@ pub async fn outgoing(
             external_ref,
         } => OutgoingContent::CardUpdate {
             card: external_ref.clone(),
-            text: plain(&card::outcome(approval)),
+            text: card::plain_text(&card::outcome(approval)),
         },
     };
     let message = OutgoingMessage {
@@ -303,10 +287,4 @@ pub async fn outgoing(
         content,
     };
     Ok((message, whole))
-}
-
-/// Lines as text.
-fn plain(lines: &[Line]) -> String {
-    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-    texts.join("\n")
 }

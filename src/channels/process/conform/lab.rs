@@ -1,7 +1,8 @@
 //! What the cases share: the program, and where its account stands.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use crate::channels::sync::lock;
 use crate::client::program::{LogLine, ProgramStarter};
 
 /// What cases share: the program, and where its account stands.
@@ -29,20 +30,20 @@ impl<'a> Lab<'a> {
 
     /// Position after the last item that was acknowledged.
     pub fn cursor(&self) -> Option<String> {
-        let cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        let cursor = lock(&self.cursor);
         cursor.clone()
     }
 
     /// An item was acknowledged whose position is this.
     pub fn move_to(&self, cursor: Option<String>) {
         if cursor.is_some() {
-            *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = cursor;
+            *lock(&self.cursor) = cursor;
         }
     }
 
     /// A text that was not sent before.
     pub fn text(&self, about: &str) -> String {
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = lock(&self.texts);
         *texts += 1;
         format!("{about} {texts}")
     }
