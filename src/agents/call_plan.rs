@@ -103,9 +103,6 @@ impl Draft {
         Self {
             agent,
             plan: Plan {
-                access: kind.access(),
-                risk_reasons: Vec::new(),
-                preview: Preview::None,
                 facts: PlanFacts {
                     cwd: Some(cwd),
                     sandbox: Some(format!(
@@ -114,8 +111,7 @@ impl Draft {
                     )),
                     ..PlanFacts::default()
                 },
-                operands: Vec::new(),
-                always_asks: None,
+                ..Plan::new(kind.access(), Vec::new())
             },
             directory,
             hidden: Guard::new(context),

@@ -13,9 +13,7 @@ use crate::agents::call_plan;
 use crate::agents::parse::is_name;
 use crate::agents::tool_kind::ToolKind;
 use crate::protocol::enums::ExternalAgent;
-use crate::tools::tool::{
-    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
-};
+use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
 
 /// Longest time to tell an agent to go on.
 const MAX_DURATION: Duration = Duration::from_secs(30);
@@ -66,11 +64,6 @@ impl Tool for GateTool {
     }
 
     async fn execute(&self, _: &ToolContext<'_>, _: &Value) -> ToolOutcome {
-        ToolOutcome {
-            content: format!("{} was told to go on", self.agent.product()),
-            is_error: false,
-            disposition: EffectDisposition::Done,
-            partial: false,
-        }
+        ToolOutcome::done(format!("{} was told to go on", self.agent.product()))
     }
 }

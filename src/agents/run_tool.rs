@@ -246,8 +246,6 @@ impl Tool for RunAgent {
         let found = program(run.agent, &Environment::capture()).map_err(PrepareError::Invalid)?;
         let product = run.agent.product();
         Ok(Plan {
-            access: Access::ReadLocal,
-            risk_reasons: vec![RiskReason::StartsAgent(product)],
             preview: Preview::Text { text: run.task },
             facts: PlanFacts {
                 cwd: Some(run.directory),
@@ -255,24 +253,23 @@ impl Tool for RunAgent {
                 sandbox: Some(format!("none: {product} runs as you start it yourself")),
                 ..PlanFacts::default()
             },
-            operands: Vec::new(),
-            always_asks: None,
+            ..Plan::new(Access::ReadLocal, vec![RiskReason::StartsAgent(product)])
         })
     }
 
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
         let run = match arguments(args) {
             Ok(run) => run,
-            Err(problem) => return failed(problem, EffectDisposition::ConfirmedNoEffect),
+            Err(problem) => return ToolOutcome::not_done(problem),
         };
         let tell = |change| context.host.agent_run(&run, change);
         if let Err(problem) = tell(AgentRunChange::Begins).await {
-            return failed(problem, EffectDisposition::ConfirmedNoEffect);
+            return ToolOutcome::not_done(problem);
         }
         let outcome = self.run(context, &run).await;
         match tell(AgentRunChange::Ended).await {
             Ok(()) => outcome,
-            Err(problem) => failed(problem, EffectDisposition::Unknown),
+            Err(problem) => ToolOutcome::failed(problem, EffectDisposition::Unknown),
         }
     }
 }
@@ -291,16 +288,16 @@ impl RunAgent {
             if *way == Way::GoOn
                 && let Err(problem) = context.host.agent_run(run, AgentRunChange::GoesOn).await
             {
-                return failed(problem, EffectDisposition::ConfirmedNoEffect);
+                return ToolOutcome::not_done(problem);
             }
             match self.once(context, run, *way).await {
-                Err(problem) => return failed(problem, EffectDisposition::ConfirmedNoEffect),
+                Err(problem) => return ToolOutcome::not_done(problem),
                 Ok((RunEnd::Silent, problems)) => {
                     silent.get_or_insert(problems);
                 }
                 Ok((RunEnd::Unknown, problems)) => {
                     let text = format!("{product} ended without an answer\n{problems}");
-                    return failed(text.trim().to_owned(), EffectDisposition::Unknown);
+                    return ToolOutcome::failed(text.trim().to_owned(), EffectDisposition::Unknown);
                 }
                 Ok((RunEnd::Answered { text, is_error }, _)) => {
                     return ToolOutcome {
@@ -321,25 +318,16 @@ impl RunAgent {
                             disposition: EffectDisposition::Done,
                             partial: false,
                         },
-                        Err(problem) => failed(problem, EffectDisposition::Done),
+                        Err(problem) => ToolOutcome::failed(problem, EffectDisposition::Done),
                     };
                 }
             }
         }
         let problems = silent.unwrap_or_default();
-        failed(
+        ToolOutcome::failed(
             format!("{product} did not begin: {problems}"),
             EffectDisposition::ConfirmedNoEffect,
         )
-    }
-}
-
-fn failed(content: String, disposition: EffectDisposition) -> ToolOutcome {
-    ToolOutcome {
-        content,
-        is_error: true,
-        disposition,
-        partial: false,
     }
 }
 

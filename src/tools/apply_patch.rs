@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::file_step::FileStep;
@@ -10,7 +10,7 @@ use crate::tools::file_tool::{FileTool, direct, file_to_leave, text_file};
 use crate::tools::guard::{Guard, Kind};
 use crate::tools::patch::{FilePatch, apply, parse};
 use crate::tools::read_file::text;
-use crate::tools::tool::{PrepareError, ToolSpec};
+use crate::tools::tool::{PrepareError, ToolSpec, arguments};
 
 /// Most bytes of a patch.
 const MAX_PATCH: usize = 4 << 20;
@@ -27,11 +27,8 @@ pub fn apply_patch() -> FileTool {
                       `*** End Patch`; between: `*** Add File: PATH` and lines with `+`; `*** Delete File: PATH`; \
                       `*** Update File: PATH`, then perhaps `*** Move to: PATH`, then parts of ` ` kept, `-` old, `+` new lines, \
                       each part after `@@` or `@@ LINE ABOVE IT`.".into(),
-        input_schema: json!({
-            "type": "object",
-            "properties": {"patch": {"type": "string", "minLength": 1}},
-            "required": ["patch"],
-            "additionalProperties": false
+        input_schema: arguments!(["patch"], {
+            "patch": {"type": "string", "minLength": 1}
         }),
         access: Access::Write,
         effect: Effect::Reconcilable,

@@ -6,13 +6,13 @@ use std::iter;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::protocol::approval::{PlanFacts, Preview, choices};
+use crate::protocol::approval::choices;
 use crate::protocol::enums::{Access, ApprovalKind, Effect};
 use crate::tools::read_file::{read_outcome, text};
 use crate::tools::risk::RiskReason;
-use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
+use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, arguments};
 
 /// The name of the tool. A call of it is a question; no other call is.
 pub const ASK_OPERATOR: &str = "ask_operator";
@@ -34,18 +34,13 @@ impl Default for AskOperator {
             spec: ToolSpec {
                 name: ASK_OPERATOR.into(),
                 description: "Ask a person who runs this bot, and wait for the answer. Only for what you cannot find out.".into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "question": {"type": "string", "minLength": 1, "maxLength": MAX_QUESTION},
-                        "choices": {
-                            "type": "array",
-                            "items": {"type": "string", "minLength": 1, "maxLength": MAX_CHOICE},
-                            "maxItems": MAX_CHOICES
-                        }
-                    },
-                    "required": ["question"],
-                    "additionalProperties": false
+                input_schema: arguments!(["question"], {
+                    "question": {"type": "string", "minLength": 1, "maxLength": MAX_QUESTION},
+                    "choices": {
+                        "type": "array",
+                        "items": {"type": "string", "minLength": 1, "maxLength": MAX_CHOICE},
+                        "maxItems": MAX_CHOICES
+                    }
                 }),
                 access: Access::ReadLocal,
                 effect: Effect::ReadOnly,
@@ -89,12 +84,8 @@ impl Tool for AskOperator {
             ));
         }
         Ok(Plan {
-            access: Access::ReadLocal,
-            risk_reasons: vec![RiskReason::AsksPerson],
-            preview: Preview::None,
-            facts: PlanFacts::default(),
-            operands: Vec::new(),
             always_asks: Some("the agent asks a person".to_owned()),
+            ..Plan::new(Access::ReadLocal, vec![RiskReason::AsksPerson])
         })
     }
 

@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::settings::BashSettings;
@@ -18,12 +18,14 @@ use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::enums::{Access, Effect, InterpreterKind};
 use crate::protocol::ids::SessionId;
 use crate::protocol::rule::BASH;
-use crate::tools::execute_command::{PATH, system_program};
+use crate::tools::execute_command::{
+    MAX_SECONDS, PATH, environment, system_program, timeout_seconds,
+};
 use crate::tools::guard::Guard;
-use crate::tools::interpreters::{InterpreterLimits, Interpreters, Lease};
+use crate::tools::interpreters::{CANCELLED, InterpreterLimits, Interpreters, Lease};
 use crate::tools::place::ExecutableDirectory;
 use crate::tools::place_watch::PlaceWatch;
-use crate::tools::read_file::{number, text};
+use crate::tools::read_file::text;
 use crate::tools::risk::RiskReason;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::sandbox::tree;
@@ -31,13 +33,10 @@ use crate::tools::sandbox::watch::{Growth, Watch};
 use crate::tools::shell::{CommandEnd, EndedCommand, Shell, ShellPlace};
 use crate::tools::tool::{
     EffectDisposition, InterpreterTable, Plan, PrepareError, Tool, ToolContext, ToolOutcome,
-    ToolSpec,
+    ToolSpec, arguments,
 };
 use crate::tools::{operands, output};
 
-/// Run time when the call gives none, and the most it can give, in seconds.
-const DEFAULT_SECONDS: u64 = 60;
-const MAX_SECONDS: u64 = 900;
 /// Longest command, in bytes.
 const MAX_COMMAND: usize = 256 * 1024;
 
@@ -85,14 +84,9 @@ impl Bash {
                 description: "Run a command in this session's bash: cd, variables, functions and background jobs stay. \
                               No terminal input, no network; only the workspace is writable."
                     .into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "command": {"type": "string", "minLength": 1},
-                        "timeout_seconds": {"type": "integer", "minimum": 1, "maximum": MAX_SECONDS, "description": "default 60"}
-                    },
-                    "required": ["command"],
-                    "additionalProperties": false
+                input_schema: arguments!(["command"], {
+                    "command": {"type": "string", "minLength": 1},
+                    "timeout_seconds": {"type": "integer", "minimum": 1, "maximum": MAX_SECONDS, "description": "default 60"}
                 }),
                 access: Access::Exec,
                 effect: Effect::NonIdempotent,
@@ -182,14 +176,10 @@ impl Tool for Bash {
             facts: PlanFacts {
                 cwd: Some(cwd.to_string_lossy().into_owned()),
                 executable: Some(bash.to_string_lossy().into_owned()),
-                env: Vec::new(),
-                path: None,
-                paths: Vec::new(),
-                host: None,
                 bound: operands.names(),
                 unbound: operands.incomplete,
                 sandbox: Some(format!("{}; {shell}", self.sandbox.describe())),
-                external: None,
+                ..PlanFacts::default()
             },
             operands: operands.files,
             preview: Preview::Text {
@@ -202,12 +192,7 @@ impl Tool for Bash {
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
         match self.run(context, args).await {
             Ok(outcome) => outcome,
-            Err(content) => ToolOutcome {
-                content,
-                is_error: true,
-                disposition: EffectDisposition::ConfirmedNoEffect,
-                partial: false,
-            },
+            Err(content) => ToolOutcome::not_done(content),
         }
     }
 }
@@ -217,17 +202,9 @@ impl Bash {
     async fn run(&self, context: &ToolContext<'_>, args: &Value) -> Result<ToolOutcome, String> {
         let command = command(args).map_err(|error| error.to_string())?;
         let session = context.session_id;
-        let cancelled = || "cancelled before it started".to_owned();
-        let mut lease = if context.host.is_person() {
-            let busy = "another command runs in this shell: wait for its end, or cancel it";
-            self.shells.try_lock(session).ok_or(busy)??
-        } else {
-            tokio::select! {
-                biased;
-                () = context.cancel.cancelled() => return Err(cancelled()),
-                lease = self.shells.lock(session) => lease?,
-            }
-        };
+        let cancelled = || CANCELLED.to_owned();
+        let busy = "another command runs in this shell: wait for its end, or cancel it";
+        let mut lease = self.shells.lock_for(context, busy).await?;
         if context.cancel.is_cancelled() {
             return Err(cancelled());
         }
@@ -257,9 +234,7 @@ impl Bash {
             return Err("the shell was ended before the command began".to_owned());
         };
         notes.extend(lease.begin(command, context.host.is_person()));
-        let seconds = number(args, "timeout_seconds")
-            .unwrap_or(DEFAULT_SECONDS)
-            .clamp(1, MAX_SECONDS);
+        let seconds = timeout_seconds(args);
         let ended = kept.run(&lease, context, command, seconds, &files).await;
         let excess = match ended.ended {
             CommandEnd::ShellEnded => match kept.watch.take() {
@@ -310,14 +285,7 @@ impl Bash {
         context: &ToolContext<'_>,
         places: &PlaceWatch,
     ) -> Result<SessionShell, String> {
-        let home = context.workspace.to_string_lossy().into_owned();
-        let environment = [
-            ("PATH", PATH),
-            ("HOME", &home),
-            ("LANG", "C.UTF-8"),
-            ("TERM", "dumb"),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let environment = environment(&context.workspace);
         let kill = CancellationToken::new();
         let shell = Shell::start(ShellPlace {
             sandbox: &self.sandbox,
@@ -441,9 +409,7 @@ impl Finished<'_> {
                 self.command.jobs
             ),
         };
-        let written = Some(self.command.output.text())
-            .filter(|written| !written.is_empty())
-            .unwrap_or_else(|| "[no output]".to_owned());
+        let written = self.command.output.text_or_none();
         ToolOutcome {
             content: output::fit(format!("{lines}{first}\n{}{jobs}{written}", self.left)),
             is_error,

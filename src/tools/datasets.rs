@@ -14,7 +14,9 @@ use crate::protocol::dataset::{
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::output::{MAX_RESULT, first};
 use crate::tools::read_file::{read_outcome, reading, text};
-use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec};
+use crate::tools::tool::{
+    Plan, PrepareError, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec, arguments,
+};
 
 /// Longest cell that a model reads, in characters.
 const CELL_CHARS: usize = 200;
@@ -69,49 +71,41 @@ impl DatasetTool {
                 "describe_dataset",
                 Question::Describe,
                 "Columns, types, ranges and first rows of a table.",
-                json!({
-                    "type": "object",
-                    "properties": {"name": name},
-                    "required": ["name"],
-                    "additionalProperties": false
+                arguments!(["name"], {
+                    "name": name
                 }),
             ),
             Self::new(
                 "query_dataset",
                 Question::Query,
                 "Filter, group and aggregate a table.",
-                json!({
-                    "type": "object",
-                    "properties": {
-                        "name": name,
-                        "select": names,
-                        "where": {"type": "array", "description": "all must hold", "items": {
-                            "type": "object",
-                            "properties": {
-                                "column": {"type": "string"},
-                                "op": {"type": "string", "enum": ["=", "!=", "<", "<=", ">", ">=", "contains", "in", "is_null"]},
-                                "value": {"description": "dates as ISO text, a list for in"}
-                            },
-                            "required": ["column", "op"],
-                            "additionalProperties": false
-                        }},
-                        "group_by": names,
-                        "aggregate": {"type": "array", "items": {
-                            "type": "object",
-                            "properties": {
-                                "fn": {"type": "string", "enum": ["count", "sum", "min", "max", "avg", "median", "count_distinct"]},
-                                "column": {"type": "string"},
-                                "as": {"type": "string"}
-                            },
-                            "required": ["fn"],
-                            "additionalProperties": false
-                        }},
-                        "order_by": {"type": "string", "description": "a column of the answer"},
-                        "descending": {"type": "boolean"},
-                        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_ROWS, "description": "default 50"}
-                    },
-                    "required": ["name"],
-                    "additionalProperties": false
+                arguments!(["name"], {
+                    "name": name,
+                    "select": names,
+                    "where": {"type": "array", "description": "all must hold", "items": {
+                        "type": "object",
+                        "properties": {
+                            "column": {"type": "string"},
+                            "op": {"type": "string", "enum": ["=", "!=", "<", "<=", ">", ">=", "contains", "in", "is_null"]},
+                            "value": {"description": "dates as ISO text, a list for in"}
+                        },
+                        "required": ["column", "op"],
+                        "additionalProperties": false
+                    }},
+                    "group_by": names,
+                    "aggregate": {"type": "array", "items": {
+                        "type": "object",
+                        "properties": {
+                            "fn": {"type": "string", "enum": ["count", "sum", "min", "max", "avg", "median", "count_distinct"]},
+                            "column": {"type": "string"},
+                            "as": {"type": "string"}
+                        },
+                        "required": ["fn"],
+                        "additionalProperties": false
+                    }},
+                    "order_by": {"type": "string", "description": "a column of the answer"},
+                    "descending": {"type": "boolean"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_ROWS, "description": "default 50"}
                 }),
             ),
         ]

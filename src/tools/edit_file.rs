@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::file_step::FileStep;
@@ -10,7 +10,7 @@ use crate::tools::file_tool::{FileTool, text_file};
 use crate::tools::guard::Guard;
 use crate::tools::read_file::text;
 use crate::tools::text_edits::{Edit, edited};
-use crate::tools::tool::{PrepareError, ToolSpec};
+use crate::tools::tool::{PrepareError, ToolSpec, arguments};
 
 /// Most edits of one call.
 const MAX_EDITS: u32 = 100;
@@ -21,23 +21,18 @@ pub fn edit_file() -> FileTool {
         name: "edit_file".into(),
         description:
             "Replace exact parts of a text file. Prefer it to writing the whole file again.".into(),
-        input_schema: json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "minLength": 1},
-                "edits": {"type": "array", "minItems": 1, "maxItems": MAX_EDITS, "items": {
-                    "type": "object",
-                    "properties": {
-                        "old": {"type": "string", "minLength": 1, "description": "copied exactly from the file, with enough lines to be there once"},
-                        "new": {"type": "string"},
-                        "all": {"type": "boolean", "description": "replace every one"}
-                    },
-                    "required": ["old", "new"],
-                    "additionalProperties": false
-                }}
-            },
-            "required": ["path", "edits"],
-            "additionalProperties": false
+        input_schema: arguments!(["path", "edits"], {
+            "path": {"type": "string", "minLength": 1},
+            "edits": {"type": "array", "minItems": 1, "maxItems": MAX_EDITS, "items": {
+                "type": "object",
+                "properties": {
+                    "old": {"type": "string", "minLength": 1, "description": "copied exactly from the file, with enough lines to be there once"},
+                    "new": {"type": "string"},
+                    "all": {"type": "boolean", "description": "replace every one"}
+                },
+                "required": ["old", "new"],
+                "additionalProperties": false
+            }}
         }),
         access: Access::Write,
         effect: Effect::Reconcilable,

@@ -29,7 +29,7 @@ use crate::tools::{operands, output, scratch};
 
 /// Run time when the call gives none, and the most it can give, in seconds.
 const DEFAULT_SECONDS: u64 = 60;
-const MAX_SECONDS: u64 = 900;
+pub const MAX_SECONDS: u64 = 900;
 /// Most bytes of arguments or script (a quarter of what Linux passes to a program), and of standard input.
 const MAX_WORDS: usize = 512 * 1024;
 const MAX_WORD: usize = 120 * 1024;
@@ -190,6 +190,25 @@ impl ExecuteCommand {
     }
 }
 
+/// The run time of a call.
+pub fn timeout_seconds(args: &Value) -> u64 {
+    number(args, "timeout_seconds")
+        .unwrap_or(DEFAULT_SECONDS)
+        .clamp(1, MAX_SECONDS)
+}
+
+/// The environment of a program whose home is the workspace.
+pub fn environment(workspace: &Path) -> [(String, String); 4] {
+    let home = workspace.to_string_lossy();
+    [
+        ("PATH", PATH),
+        ("HOME", &home),
+        ("LANG", "C.UTF-8"),
+        ("TERM", "dumb"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
 fn runnable(path: &Path) -> bool {
     std::fs::metadata(path)
         .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
@@ -307,14 +326,10 @@ impl Tool for ExecuteCommand {
             facts: PlanFacts {
                 cwd: Some(request.cwd.to_string_lossy().into_owned()),
                 executable: Some(request.real.to_string_lossy().into_owned()),
-                env: Vec::new(),
-                path: None,
-                paths: Vec::new(),
-                host: None,
                 bound: operands.names(),
                 unbound: operands.incomplete,
                 sandbox: Some(self.sandbox.describe().to_owned()),
-                external: None,
+                ..PlanFacts::default()
             },
             operands: operands.files,
             preview: Preview::Exec { argv: request.argv },
@@ -327,12 +342,7 @@ impl Tool for ExecuteCommand {
         let most = self.sandbox.max_growth();
         match self.run(context, &files, most, args).await {
             Ok(finished) => finished.outcome(),
-            Err(content) => ToolOutcome {
-                content,
-                is_error: true,
-                disposition: EffectDisposition::ConfirmedNoEffect,
-                partial: false,
-            },
+            Err(content) => ToolOutcome::not_done(content),
         }
     }
 
@@ -370,14 +380,7 @@ impl ExecuteCommand {
             return Err("cancelled before it started".to_owned());
         }
         let places = PlaceWatch::begin(files, context).await?;
-        let home = context.workspace.to_string_lossy().into_owned();
-        let environment = [
-            ("PATH", PATH),
-            ("HOME", &home),
-            ("LANG", "C.UTF-8"),
-            ("TERM", "dumb"),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let environment = environment(&context.workspace);
         let command = self.sandbox.command(&Program {
             workspace: &context.workspace,
             files: files.workspace(),
@@ -392,9 +395,7 @@ impl ExecuteCommand {
             max_file: most,
             service: None,
         });
-        let seconds = number(args, "timeout_seconds")
-            .unwrap_or(DEFAULT_SECONDS)
-            .clamp(1, MAX_SECONDS);
+        let seconds = timeout_seconds(args);
         let stdin = text(args, "stdin").map(str::to_owned);
         let cancel = context.cancel.child_token();
         let (before, took) = places.measured();
@@ -477,9 +478,7 @@ impl Finished {
     }
 
     fn written(&self) -> String {
-        Some(self.ran.output.text())
-            .filter(|written| !written.is_empty())
-            .unwrap_or_else(|| "[no output]".to_owned())
+        self.ran.output.text_or_none()
     }
 
     /// How it ended: in words, whether that is an error, and whether its effect happened.

@@ -106,13 +106,7 @@ impl FileStep {
                 };
                 unified(old, text, &from, &format!("b/{name}"))
             }
-            Self::Delete { path, before } => {
-                let name = path.relative();
-                match before.text() {
-                    Some(text) => unified(text, "", &format!("a/{name}"), NO_FILE),
-                    None => format!("--- a/{name}\n+++ {NO_FILE}\n({})\n", unshown(before)),
-                }
-            }
+            Self::Delete { path, before } => removal(&path.relative(), before),
             Self::Move {
                 from,
                 to,
@@ -123,10 +117,7 @@ impl FileStep {
                 let (from, to) = (from.relative(), to.relative());
                 let mut shown = format!("rename from {from}\nrename to {to}\n");
                 if let Some(replaced) = replaced {
-                    shown.push_str(&match replaced.text() {
-                        Some(text) => unified(text, "", &format!("a/{to}"), NO_FILE),
-                        None => format!("--- a/{to}\n+++ {NO_FILE}\n({})\n", unshown(replaced)),
-                    });
+                    shown.push_str(&removal(&to, replaced));
                 }
                 if let Some(text) = text {
                     let old = before.text().unwrap_or_default();
@@ -216,6 +207,14 @@ impl FileStep {
                 vec![target, source]
             }
         })
+    }
+}
+
+/// The difference that takes a file away.
+fn removal(name: &str, version: &FileVersion) -> String {
+    match version.text() {
+        Some(text) => unified(text, "", &format!("a/{name}"), NO_FILE),
+        None => format!("--- a/{name}\n+++ {NO_FILE}\n({})\n", unshown(version)),
     }
 }
 

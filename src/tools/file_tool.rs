@@ -134,12 +134,7 @@ impl Tool for FileTool {
         let done = tokio::task::spawn_blocking(move || run.carry_out(&propose, &args)).await;
         let failure = match done {
             Ok(Ok(said)) => {
-                return ToolOutcome {
-                    content: said,
-                    is_error: false,
-                    disposition: EffectDisposition::Done,
-                    partial: false,
-                };
+                return ToolOutcome::done(said);
             }
             Ok(Err(failure)) => failure,
             // A task that never began did nothing; one that panicked may have. The look that follows tells.
@@ -157,12 +152,7 @@ impl Tool for FileTool {
                 }
             }
         };
-        ToolOutcome {
-            content: failure.message,
-            is_error: true,
-            disposition: failure.disposition,
-            partial: false,
-        }
+        ToolOutcome::failed(failure.message, failure.disposition)
     }
 
     async fn probe(&self, context: &ToolContext<'_>, _args: &Value) -> Probe {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::config::settings::FetchSettings;
 use crate::protocol::approval::{PlanFacts, Preview};
@@ -24,6 +24,7 @@ use crate::tools::read_file::text;
 use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
     Cacheable, EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+    arguments,
 };
 
 /// Redirects that are followed.
@@ -73,20 +74,15 @@ impl HttpFetch {
             spec: ToolSpec {
                 name: "http_fetch".into(),
                 description: "Fetch a page or an API over HTTP. HTML comes as text.".into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "url": {"type": "string", "minLength": 1},
-                        "method": {"enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]},
-                        "headers": {
-                            "type": "object",
-                            "maxProperties": MAX_HEADERS,
-                            "additionalProperties": {"type": "string"}
-                        },
-                        "body": {"type": "string", "maxLength": MAX_BODY}
+                input_schema: arguments!(["url"], {
+                    "url": {"type": "string", "minLength": 1},
+                    "method": {"enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]},
+                    "headers": {
+                        "type": "object",
+                        "maxProperties": MAX_HEADERS,
+                        "additionalProperties": {"type": "string"}
                     },
-                    "required": ["url"],
-                    "additionalProperties": false
+                    "body": {"type": "string", "maxLength": MAX_BODY}
                 }),
                 access: Access::Send,
                 effect: Effect::NonIdempotent,
@@ -101,10 +97,7 @@ impl HttpFetch {
     }
 
     fn limits(&self) -> Limits {
-        Limits {
-            timeout: Duration::from_secs(self.settings.timeout_seconds),
-            max_bytes: self.settings.max_kib * 1024,
-        }
+        Limits::new(self.settings.timeout_seconds, self.settings.max_kib)
     }
 
     /// Whether the configuration lists a host, so that reading there tells nobody anything.
@@ -322,14 +315,13 @@ impl Tool for HttpFetch {
                 .into_iter()
                 .map(RiskReason::CredentialSent),
         );
+        // What an address says leaves the machine; only a host that the operator listed is trusted with that.
+        let access = if reads(args) && is_listed {
+            Access::ReadOpen
+        } else {
+            Access::Send
+        };
         Ok(Plan {
-            // What an address says leaves the machine; only a host that the operator listed is trusted with that.
-            access: if reads(args) && is_listed {
-                Access::ReadOpen
-            } else {
-                Access::Send
-            },
-            risk_reasons: reasons,
             preview: match text(args, "body") {
                 Some(body) => Preview::Text {
                     text: body.to_owned(),
@@ -340,8 +332,7 @@ impl Tool for HttpFetch {
                 host: Some(call.host),
                 ..PlanFacts::default()
             },
-            operands: Vec::new(),
-            always_asks: None,
+            ..Plan::new(access, reasons)
         })
     }
 

@@ -68,10 +68,7 @@ impl HttpTool {
     }
 
     fn limits(&self) -> Limits {
-        Limits {
-            timeout: Duration::from_secs(self.settings.timeout_seconds),
-            max_bytes: self.settings.max_kib * 1024,
-        }
+        Limits::new(self.settings.timeout_seconds, self.settings.max_kib)
     }
 
     /// Host and port as the configuration has them.

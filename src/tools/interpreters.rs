@@ -17,8 +17,10 @@ use crate::protocol::enums::{InterpreterKind, InterpreterState};
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Interpreter, InterpreterCommand};
 use crate::tools::output::first;
-use crate::tools::tool::{InterpreterTable, ToolHost};
+use crate::tools::tool::{InterpreterTable, ToolContext, ToolHost};
 
+/// Why nothing of a call ran that was cancelled.
+pub const CANCELLED: &str = "cancelled before it started";
 /// Most bytes of a command that are told of it, and most commands of one.
 const SHOWN: usize = 400;
 const RECENT: usize = 20;
@@ -152,6 +154,23 @@ impl<I: Send + 'static> Interpreters<I> {
         let queue = Arc::clone(&self.shared.slots().entry(session).or_default().queue);
         let turn = queue.try_lock_owned().ok()?;
         Some(self.lease(session, turn))
+    }
+
+    /// The same for a call. A model waits its turn; a person does not, and hears `busy`.
+    pub async fn lock_for(
+        &self,
+        context: &ToolContext<'_>,
+        busy: &str,
+    ) -> Result<Lease<I>, String> {
+        let session = context.session_id;
+        if context.host.is_person() {
+            return self.try_lock(session).ok_or(busy)?;
+        }
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => Err(CANCELLED.to_owned()),
+            lease = self.lock(session) => lease,
+        }
     }
 
     fn lease(&self, session: SessionId, turn: OwnedMutexGuard<()>) -> Result<Lease<I>, String> {

@@ -22,6 +22,7 @@ pub mod file_step;
 pub mod file_tool;
 pub mod file_version;
 pub mod guard;
+pub mod host_tool;
 pub mod http;
 pub mod http_fetch;
 pub mod http_tool;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::file_step::FileStep;
 use crate::tools::file_tool::{FileTool, direct, file_to_leave, replaced};
 use crate::tools::guard::{Guard, Kind};
 use crate::tools::read_file::text;
-use crate::tools::tool::{PrepareError, ToolSpec};
+use crate::tools::tool::{PrepareError, ToolSpec, arguments};
 
 fn spec(name: &'static str, description: &'static str, input_schema: Value) -> ToolSpec {
     ToolSpec {
@@ -26,15 +26,10 @@ fn spec(name: &'static str, description: &'static str, input_schema: Value) -> T
 
 /// The tool that moves a file.
 pub fn move_file() -> FileTool {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "from": {"type": "string", "minLength": 1},
-            "to": {"type": "string", "minLength": 1, "description": "the new path of the file, not a directory"},
-            "overwrite": {"type": "boolean", "description": "default false: fails if `to` exists"}
-        },
-        "required": ["from", "to"],
-        "additionalProperties": false
+    let schema = arguments!(["from", "to"], {
+        "from": {"type": "string", "minLength": 1},
+        "to": {"type": "string", "minLength": 1, "description": "the new path of the file, not a directory"},
+        "overwrite": {"type": "boolean", "description": "default false: fails if `to` exists"}
     });
     FileTool::new(
         spec("move_file", "Move or rename a file.", schema),
@@ -44,11 +39,8 @@ pub fn move_file() -> FileTool {
 
 /// The tool that deletes a file.
 pub fn delete_file() -> FileTool {
-    let schema = json!({
-        "type": "object",
-        "properties": {"path": {"type": "string", "minLength": 1}},
-        "required": ["path"],
-        "additionalProperties": false
+    let schema = arguments!(["path"], {
+        "path": {"type": "string", "minLength": 1}
     });
     let description = "Delete a file. The operator can restore it for some time.";
     FileTool::new(spec("delete_file", description, schema), propose_delete)

@@ -45,83 +45,77 @@ struct ImpliedFiles {
     absent: bool,
 }
 
-const IMPLIED: [ImpliedFiles; 9] = [
+/// Where one appears, it is read: one that is not there counts too.
+const fn implied(
+    programs: &'static [&'static str],
+    files: &'static [&'static str],
+) -> ImpliedFiles {
     ImpliedFiles {
-        programs: &["make", "gmake"],
-        files: &["GNUmakefile", "makefile", "Makefile"],
+        programs,
+        files,
         absent: true,
-    },
-    ImpliedFiles {
-        programs: &["git"],
-        files: &[
+    }
+}
+
+const IMPLIED: [ImpliedFiles; 9] = [
+    implied(&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
+    implied(
+        &["git"],
+        &[
             ".git/config",
             ".git/config.worktree",
             ".git/hooks/*",
             ".gitconfig",
             ".config/git/config",
         ],
-        absent: true,
-    },
-    ImpliedFiles {
-        programs: &["vim", "vi", "view", "ex", "nvim", "rvim", "vimdiff"],
-        files: &[
+    ),
+    implied(
+        &["vim", "vi", "view", "ex", "nvim", "rvim", "vimdiff"],
+        &[
             ".vimrc",
             ".vim/vimrc",
             ".exrc",
             ".config/nvim/init.vim",
             ".config/nvim/init.lua",
         ],
-        absent: true,
-    },
+    ),
     // Only a login or interactive shell reads these.
     ImpliedFiles {
-        programs: &["bash", "sh", "dash", "ksh", "zsh"],
-        files: &[
-            ".bashrc",
-            ".bash_profile",
-            ".bash_login",
-            ".profile",
-            ".zshrc",
-            ".zshenv",
-        ],
         absent: false,
+        ..implied(
+            &["bash", "sh", "dash", "ksh", "zsh"],
+            &[
+                ".bashrc",
+                ".bash_profile",
+                ".bash_login",
+                ".profile",
+                ".zshrc",
+                ".zshenv",
+            ],
+        )
     },
-    ImpliedFiles {
-        programs: &["npm", "npx", "yarn", "pnpm"],
-        files: &["package.json", ".npmrc"],
-        absent: true,
-    },
-    ImpliedFiles {
-        programs: &["just"],
-        files: &["justfile", "Justfile", ".justfile"],
-        absent: true,
-    },
-    ImpliedFiles {
-        programs: &["cargo"],
-        files: &[
+    implied(&["npm", "npx", "yarn", "pnpm"], &["package.json", ".npmrc"]),
+    implied(&["just"], &["justfile", "Justfile", ".justfile"]),
+    implied(
+        &["cargo"],
+        &[
             "Cargo.toml",
             "build.rs",
             ".cargo/config.toml",
             ".cargo/config",
         ],
-        absent: true,
-    },
-    ImpliedFiles {
-        programs: &["pytest", "tox"],
-        files: &[
+    ),
+    implied(
+        &["pytest", "tox"],
+        &[
             "conftest.py",
             "pytest.ini",
             "pyproject.toml",
             "setup.cfg",
             "tox.ini",
         ],
-        absent: true,
-    },
-    ImpliedFiles {
-        programs: &["gdb"],
-        files: &[".gdbinit"],
-        absent: true,
-    },
+    ),
+    implied(&["gdb"], &[".gdbinit"]),
 ];
 
 /// What a command is made of, as far as it can name files.

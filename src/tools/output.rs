@@ -85,6 +85,13 @@ impl BoundedOutput {
             self.total
         )
     }
+
+    /// The same, with a note where nothing was written.
+    pub fn text_or_none(&self) -> String {
+        Some(self.text())
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(|| "[no output]".to_owned())
+    }
 }
 
 fn replaced(broken: bool) -> &'static str {

@@ -7,18 +7,16 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::approval::PlanFacts;
 use crate::protocol::artifact::{ARTIFACT_PREFIX, ArtifactHash, ArtifactHashError};
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::output;
 use crate::tools::risk::RiskReason;
-use crate::tools::tool::{
-    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
-};
+use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, arguments};
 
 /// Lines returned when the call gives no limit, and the most it can give.
 const DEFAULT_LINES: u64 = 2000;
@@ -41,15 +39,10 @@ impl Default for ReadFile {
             spec: ToolSpec {
                 name: "read_file".into(),
                 description: "Read a text file of the workspace, or an artifact. Long files: continue with offset.".into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string", "minLength": 1, "description": "relative to the workspace, or artifact:HASH"},
-                        "offset": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
-                        "limit": {"type": "integer", "minimum": 1, "maximum": DEFAULT_LINES, "description": "lines, default 2000"}
-                    },
-                    "required": ["path"],
-                    "additionalProperties": false
+                input_schema: arguments!(["path"], {
+                    "path": {"type": "string", "minLength": 1, "description": "relative to the workspace, or artifact:HASH"},
+                    "offset": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": DEFAULT_LINES, "description": "lines, default 2000"}
                 }),
                 access: Access::ReadLocal,
                 effect: Effect::ReadOnly,
@@ -75,29 +68,14 @@ pub(crate) fn reading_at(path: String) -> Plan {
 
 /// The plan of a call that only reads.
 pub(crate) fn reading() -> Plan {
-    Plan {
-        access: Access::ReadLocal,
-        risk_reasons: vec![RiskReason::ReadsWorkspace],
-        preview: Preview::None,
-        facts: PlanFacts::default(),
-        operands: Vec::new(),
-        always_asks: None,
-    }
+    Plan::new(Access::ReadLocal, vec![RiskReason::ReadsWorkspace])
 }
 
 /// The end of a call without an effect.
 pub(crate) fn read_outcome(result: Result<String, String>) -> ToolOutcome {
-    let is_error = result.is_err();
-    let (Ok(content) | Err(content)) = result;
-    ToolOutcome {
-        content: output::fit(content),
-        is_error,
-        disposition: if is_error {
-            EffectDisposition::ConfirmedNoEffect
-        } else {
-            EffectDisposition::Done
-        },
-        partial: false,
+    match result {
+        Ok(content) => ToolOutcome::done(output::fit(content)),
+        Err(content) => ToolOutcome::not_done(output::fit(content)),
     }
 }
 

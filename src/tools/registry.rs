@@ -21,8 +21,8 @@ use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::http_fetch::HttpFetch;
 use crate::tools::http_tool::HttpTool;
 use crate::tools::list_files::ListFiles;
-use crate::tools::load_skill::LoadSkill;
-use crate::tools::memory::{Recall, Remember};
+use crate::tools::load_skill::load_skill;
+use crate::tools::memory::{Remember, recall};
 use crate::tools::move_file::{delete_file, move_file};
 use crate::tools::python::executable;
 use crate::tools::python::load_dataset::LoadDataset;
@@ -156,7 +156,7 @@ impl Registry {
         registry.add(Arc::new(SearchFiles::default()))?;
         registry.add(Arc::new(ExecuteCommand::new(sandbox.clone())))?;
         registry.add(Arc::new(Remember::default()))?;
-        registry.add(Arc::new(Recall::default()))?;
+        registry.add(Arc::new(recall()))?;
         registry.add(Arc::new(SendFile::default()))?;
         registry.add(Arc::new(AskOperator::default()))?;
         for tool in DatasetTool::all() {
@@ -173,7 +173,7 @@ impl Registry {
         sandbox: &Sandbox,
     ) -> Result<(), RegistryError> {
         if !settings.skills.folders.is_empty() {
-            self.add(Arc::new(LoadSkill::default()))?;
+            self.add(Arc::new(load_skill()))?;
         }
         if let Some(python) = &settings.python {
             match executable::find(python) {

@@ -2,6 +2,8 @@
 //!
 //! A call has the highest risk of its reasons. One reason more never lowers it.
 
+use std::borrow::Cow;
+
 use crate::protocol::enums::{Access, MemoryScope, Risk};
 use crate::tools::output::first;
 
@@ -110,153 +112,138 @@ pub enum RiskReason {
 impl RiskReason {
     /// The least risk of a call with this reason.
     pub fn risk(&self) -> Risk {
-        match self {
-            Self::ReadsWorkspace
-            | Self::ReadsResult
-            | Self::ReadsMemory
-            | Self::ReadsSkill
-            | Self::ReadsToolList
-            | Self::ReadsHost(_)
-            | Self::StaysInAgent
-            | Self::StartsAgent(_)
-            | Self::AsksPerson => Risk::Low,
-            // It says what may be wrong with a name, not what the call touches.
-            Self::MixedScripts(_) | Self::NewInterpreter => Risk::Low,
-            Self::Remembers(MemoryScope::Session) => Risk::Low,
-            Self::Remembers(MemoryScope::Channel) => Risk::Medium,
-            Self::Remembers(MemoryScope::Global) => Risk::High,
-            Self::CreatesFile
-            | Self::AddsToFile
-            | Self::Overwrites(_)
-            | Self::Edits(_)
-            | Self::MovesFile
-            | Self::Deletes(_)
-            | Self::Reversible
-            | Self::SendsFile(..) => Risk::Medium,
-            // A program that only reads cannot change what is there.
-            Self::OnlyReads
-            | Self::OnlyReadsElsewhere
-            | Self::LoadsDataset
-            | Self::Outside(_)
-            | Self::UnlistedHost(_) => Risk::Medium,
-            Self::Irreversible(_)
-            | Self::UnseenFile
-            | Self::EndsPlanning
-            | Self::BeyondAgentLimits(_)
-            | Self::ChangesFiles
-            | Self::WorkspaceProgram
-            | Self::ShellScript
-            | Self::RunsPython
-            | Self::StartsPrograms(_)
-            | Self::HiddenCode(_)
-            | Self::DeletesFiles(_)
-            | Self::RecursiveDelete(_)
-            | Self::OtherUser(_)
-            | Self::Network(_)
-            | Self::SendsRequest(..)
-            | Self::Unclassified => Risk::High,
-            Self::CallsService(_, access) => match access {
-                Access::ReadLocal | Access::ReadOpen => Risk::Low,
-                Access::WriteAdditive
-                | Access::Write
-                | Access::Send
-                | Access::Exec
-                | Access::Unknown => Risk::Medium,
-            },
-            Self::CredentialFile(_) | Self::CredentialSent(_) => Risk::Critical,
-            Self::Tainted(access) => match access {
-                Access::WriteAdditive | Access::Write | Access::Send | Access::Unknown => {
-                    Risk::High
-                }
-                Access::ReadLocal | Access::ReadOpen | Access::Exec => Risk::Low,
-            },
-            Self::Unconfined(_, risk) | Self::Configured(risk) => *risk,
-        }
+        self.facts().0
     }
 
     /// The reason in words, for people. Names are as the call gives them: outside text.
     pub fn text(&self) -> String {
+        self.facts().1.into_owned()
+    }
+
+    /// Risk and words of each reason.
+    fn facts(&self) -> (Risk, Cow<'_, str>) {
+        use Risk::{Critical, High, Low, Medium};
+        let named = |what: &str, name: &str| Cow::from(format!("{what}: {}", short(name)));
         match self {
-            Self::ReadsWorkspace => "reads files of the workspace".to_owned(),
-            Self::ReadsResult => "reads a result of this conversation again".to_owned(),
-            Self::ReadsMemory => "reads what is remembered for this conversation".to_owned(),
-            Self::ReadsToolList => "reads the list of tools".to_owned(),
-            Self::ReadsSkill => "reads a skill that an operator trusts".to_owned(),
-            Self::LoadsDataset => {
-                "gives a variable of the session's Python the rows of a table".to_owned()
+            Self::ReadsWorkspace => (Low, "reads files of the workspace".into()),
+            Self::ReadsResult => (Low, "reads a result of this conversation again".into()),
+            Self::ReadsMemory => (Low, "reads what is remembered for this conversation".into()),
+            Self::ReadsSkill => (Low, "reads a skill that an operator trusts".into()),
+            Self::ReadsToolList => (Low, "reads the list of tools".into()),
+            Self::ReadsHost(host) => {
+                let text = format!("reads from {} over the network", short(host));
+                (Low, text.into())
             }
-            Self::AsksPerson => "asks a person and changes nothing".to_owned(),
+            Self::StaysInAgent => (Low, "changes nothing outside of the agent".into()),
+            Self::StartsAgent(product) => {
+                let text = format!("starts {product}, whose calls are judged one by one");
+                (Low, text.into())
+            }
+            Self::AsksPerson => (Low, "asks a person and changes nothing".into()),
+            // It says what may be wrong with a name, not what the call touches.
+            Self::MixedScripts(warning) => (Low, warning.into()),
+            Self::NewInterpreter => (
+                Low,
+                "the interpreter is new: nothing is defined in it".into(),
+            ),
             Self::Remembers(MemoryScope::Session) => {
-                "it is recalled in this session only".to_owned()
+                (Low, "it is recalled in this session only".into())
             }
             Self::Remembers(MemoryScope::Channel) => {
-                "it is recalled in every conversation of the channel".to_owned()
+                let text = "it is recalled in every conversation of the channel";
+                (Medium, text.into())
             }
             Self::Remembers(MemoryScope::Global) => {
-                "it is recalled in every conversation of every channel".to_owned()
+                let text = "it is recalled in every conversation of every channel";
+                (High, text.into())
             }
-            Self::CreatesFile => "creates a file in the workspace".to_owned(),
-            Self::AddsToFile => "adds to the end of a file".to_owned(),
-            Self::Overwrites(bytes) => format!("overwrites {bytes} bytes"),
-            Self::Edits(bytes) => format!("changes parts of {bytes} bytes"),
-            Self::MovesFile => "moves a file".to_owned(),
-            Self::Deletes(bytes) => format!("deletes {bytes} bytes"),
-            Self::Reversible => "reversible by git: yes".to_owned(),
-            Self::Irreversible(why) => format!("reversible by git: no ({why})"),
+            Self::CreatesFile => (Medium, "creates a file in the workspace".into()),
+            Self::AddsToFile => (Medium, "adds to the end of a file".into()),
+            Self::Overwrites(bytes) => (Medium, format!("overwrites {bytes} bytes").into()),
+            Self::Edits(bytes) => (Medium, format!("changes parts of {bytes} bytes").into()),
+            Self::MovesFile => (Medium, "moves a file".into()),
+            Self::Deletes(bytes) => (Medium, format!("deletes {bytes} bytes").into()),
+            Self::Reversible => (Medium, "reversible by git: yes".into()),
+            Self::Irreversible(why) => (High, format!("reversible by git: no ({why})").into()),
             Self::SendsFile(bytes, media_type) => {
-                format!("sends {bytes} bytes ({media_type}) to the conversation that asked")
+                let text =
+                    format!("sends {bytes} bytes ({media_type}) to the conversation that asked");
+                (Medium, text.into())
             }
-            Self::CredentialFile(name) => format!("credentials: {}", short(name)),
-            Self::OnlyReads => "runs a program that only reads, in the sandbox".to_owned(),
+            // A program that only reads cannot change what is there.
+            Self::OnlyReads => (
+                Medium,
+                "runs a program that only reads, in the sandbox".into(),
+            ),
             Self::OnlyReadsElsewhere => {
-                "runs programs that only read; no sandbox of ours confines them".to_owned()
+                let text = "runs programs that only read; no sandbox of ours confines them";
+                (Medium, text.into())
             }
-            Self::UnseenFile => "changes a file that nobody here can look at".to_owned(),
-            Self::StaysInAgent => "changes nothing outside of the agent".to_owned(),
-            Self::StartsAgent(product) => {
-                format!("starts {product}, whose calls are judged one by one")
+            Self::LoadsDataset => {
+                let text = "gives a variable of the session's Python the rows of a table";
+                (Medium, text.into())
             }
+            Self::Outside(path) => (Medium, named("outside the workspace", path)),
+            Self::UnlistedHost(host) => {
+                let host = short(host);
+                let text = format!(
+                    "the configuration does not list {host}: the address can carry text out"
+                );
+                (Medium, text.into())
+            }
+            Self::UnseenFile => (High, "changes a file that nobody here can look at".into()),
+            Self::EndsPlanning => (
+                High,
+                "ends the planning: the agent acts from then on".into(),
+            ),
             Self::BeyondAgentLimits(why) if why.is_empty() => {
-                "its own limits do not allow it: the agent asks a person for it".to_owned()
+                let text = "its own limits do not allow it: the agent asks a person for it";
+                (High, text.into())
             }
             Self::BeyondAgentLimits(why) => {
-                format!("its own limits do not allow it; it says: {}", short(why))
+                (High, named("its own limits do not allow it; it says", why))
             }
-            Self::EndsPlanning => "ends the planning: the agent acts from then on".to_owned(),
-            Self::ChangesFiles => "runs a program that can change files".to_owned(),
-            Self::WorkspaceProgram => "runs a program of the workspace".to_owned(),
-            Self::ShellScript => "runs a shell script".to_owned(),
-            Self::RunsPython => "runs Python code".to_owned(),
-            Self::NewInterpreter => "the interpreter is new: nothing is defined in it".to_owned(),
-            Self::StartsPrograms(name) => format!("can start programs: {}", short(name)),
-            Self::HiddenCode(name) => {
-                format!("can run code that is not shown: {}", short(name))
-            }
-            Self::DeletesFiles(name) => format!("deletes files: {}", short(name)),
-            Self::RecursiveDelete(how) => format!("recursive delete: {}", short(how)),
-            Self::OtherUser(program) => format!("runs as another user: {}", short(program)),
-            Self::Network(program) => format!("uses the network: {}", short(program)),
-            Self::ReadsHost(host) => format!("reads from {} over the network", short(host)),
+            Self::ChangesFiles => (High, "runs a program that can change files".into()),
+            Self::WorkspaceProgram => (High, "runs a program of the workspace".into()),
+            Self::ShellScript => (High, "runs a shell script".into()),
+            Self::RunsPython => (High, "runs Python code".into()),
+            Self::StartsPrograms(name) => (High, named("can start programs", name)),
+            Self::HiddenCode(name) => (High, named("can run code that is not shown", name)),
+            Self::DeletesFiles(name) => (High, named("deletes files", name)),
+            Self::RecursiveDelete(how) => (High, named("recursive delete", how)),
+            Self::OtherUser(program) => (High, named("runs as another user", program)),
+            Self::Network(program) => (High, named("uses the network", program)),
             Self::SendsRequest(method, host) => {
-                format!("sends a {method} request to {}", short(host))
+                let text = format!("sends a {method} request to {}", short(host));
+                (High, text.into())
             }
-            Self::CallsService(host, _) => {
-                format!(
-                    "calls a service that the configuration declares: {}",
-                    short(host)
-                )
+            Self::Unclassified => (High, "nobody classified what it touches".into()),
+            Self::CallsService(host, access) => {
+                let risk = match access {
+                    Access::ReadLocal | Access::ReadOpen => Low,
+                    Access::WriteAdditive
+                    | Access::Write
+                    | Access::Send
+                    | Access::Exec
+                    | Access::Unknown => Medium,
+                };
+                let text = named("calls a service that the configuration declares", host);
+                (risk, text)
             }
-            Self::UnlistedHost(host) => format!(
-                "the configuration does not list {}: the address can carry text out",
-                short(host)
+            Self::CredentialFile(name) => (Critical, named("credentials", name)),
+            Self::CredentialSent(name) => (Critical, named("sends a credential", name)),
+            Self::Tainted(access) => {
+                let risk = match access {
+                    Access::WriteAdditive | Access::Write | Access::Send | Access::Unknown => High,
+                    Access::ReadLocal | Access::ReadOpen | Access::Exec => Low,
+                };
+                (risk, "untrusted content is in its context".into())
+            }
+            Self::Unconfined(why, risk) => (*risk, why.into()),
+            Self::Configured(risk) => (
+                *risk,
+                format!("the configuration says {risk} at least").into(),
             ),
-            Self::CredentialSent(name) => format!("sends a credential: {}", short(name)),
-            Self::Outside(path) => format!("outside the workspace: {}", short(path)),
-            Self::Unconfined(why, _) => why.clone(),
-            Self::Unclassified => "nobody classified what it touches".to_owned(),
-            Self::Tainted(_) => "untrusted content is in its context".to_owned(),
-            Self::MixedScripts(warning) => warning.clone(),
-            Self::Configured(risk) => format!("the configuration says {risk} at least"),
         }
     }
 }

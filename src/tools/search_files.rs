@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use regex::bytes::{Regex, RegexBuilder};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath, Kind, open_regular};
 use crate::tools::output;
 use crate::tools::read_file::{blocking, number, read_outcome, reading_at, text};
-use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
+use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, arguments};
 use crate::tools::walk::{self, End, Entry, EntryKind, Limits, Pattern, Step, WALK, walk};
 
 /// Matches returned when the call gives no limit, and the most it can give.
@@ -39,16 +39,11 @@ impl Default for SearchFiles {
             spec: ToolSpec {
                 name: "search_files".into(),
                 description: "Search text files of the workspace for a regular expression. Answers path:line: text.".into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "pattern": {"type": "string", "minLength": 1, "description": "Rust regex; (?i) ignores case"},
-                        "path": {"type": "string", "minLength": 1, "description": "file or directory, default the workspace"},
-                        "glob": {"type": "string", "minLength": 1, "description": "only these files, e.g. *.rs"},
-                        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_MATCHES, "description": "matches, default 100"}
-                    },
-                    "required": ["pattern"],
-                    "additionalProperties": false
+                input_schema: arguments!(["pattern"], {
+                    "pattern": {"type": "string", "minLength": 1, "description": "Rust regex; (?i) ignores case"},
+                    "path": {"type": "string", "minLength": 1, "description": "file or directory, default the workspace"},
+                    "glob": {"type": "string", "minLength": 1, "description": "only these files, e.g. *.rs"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_MATCHES, "description": "matches, default 100"}
                 }),
                 access: Access::ReadLocal,
                 effect: Effect::ReadOnly,

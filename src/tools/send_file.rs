@@ -7,17 +7,17 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::approval::PlanFacts;
 use crate::protocol::artifact::{MAX_ATTACHED_MIB, media_type_of};
 use crate::protocol::enums::{Access, Effect};
 use crate::protocol::hex::hex;
 use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::read_file::{blocking, read_outcome, text};
 use crate::tools::risk::RiskReason;
-use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
+use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, arguments};
 
 /// Largest file, in bytes.
 const MAX_BYTES: u64 = MAX_ATTACHED_MIB * 1024 * 1024;
@@ -37,13 +37,8 @@ impl Default for SendFile {
                 description:
                     "Send a file of the workspace to this conversation, together with your answer."
                         .into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string", "minLength": 1, "description": "relative to the workspace"}
-                    },
-                    "required": ["path"],
-                    "additionalProperties": false
+                input_schema: arguments!(["path"], {
+                    "path": {"type": "string", "minLength": 1, "description": "relative to the workspace"}
                 }),
                 access: Access::Send,
                 effect: Effect::Idempotent,
@@ -87,20 +82,15 @@ impl Tool for SendFile {
         let path = guard.file(text(args, "path").unwrap_or_default())?;
         let content = read(&guard, &path).map_err(PrepareError::Invalid)?;
         let name = path.relative();
+        let reason = RiskReason::SendsFile(content.len() as u64, media_type(&path));
         Ok(Plan {
-            access: Access::Send,
-            risk_reasons: vec![RiskReason::SendsFile(
-                content.len() as u64,
-                media_type(&path),
-            )],
-            preview: Preview::None,
             facts: PlanFacts {
                 path: Some(name.clone()),
                 ..PlanFacts::default()
             },
             // What was allowed is what leaves.
             operands: vec![(name, hex(&Sha256::digest(&content)))],
-            always_asks: None,
+            ..Plan::new(Access::Send, vec![reason])
         })
     }
 

@@ -27,6 +27,19 @@ use crate::tools::risk::RiskReason;
 /// Where tools come from that are part of the program.
 pub const BUILT_IN: &str = "built-in";
 
+/// The JSON Schema of arguments: an object with these properties, of which these are required, and no others.
+macro_rules! arguments {
+    ([$($required:literal),*], $properties:tt) => {
+        serde_json::json!({
+            "type": "object",
+            "properties": $properties,
+            "required": [$($required),*],
+            "additionalProperties": false
+        })
+    };
+}
+pub(crate) use arguments;
+
 /// What a tool declares about itself. Part of the pinned definition that approvals are bound to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
@@ -117,6 +130,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A call with nothing to show, no file and no reason to ask always.
+    pub fn new(access: Access, risk_reasons: Vec<RiskReason>) -> Self {
+        Self {
+            access,
+            risk_reasons,
+            preview: Preview::None,
+            facts: PlanFacts::default(),
+            operands: Vec::new(),
+            always_asks: None,
+        }
+    }
+
     /// The reasons for its risk, in words.
     pub fn reasons(&self) -> Vec<String> {
         self.risk_reasons.iter().map(RiskReason::text).collect()
@@ -174,6 +199,32 @@ pub struct ToolOutcome {
     pub disposition: EffectDisposition,
     /// Whether a reading was cut short, by time or by a limit: another run may give more, so it is never given again.
     pub partial: bool,
+}
+
+impl ToolOutcome {
+    /// An effect that happened.
+    pub fn done(content: String) -> Self {
+        Self {
+            content,
+            is_error: false,
+            disposition: EffectDisposition::Done,
+            partial: false,
+        }
+    }
+
+    /// A call that failed.
+    pub fn failed(content: String, disposition: EffectDisposition) -> Self {
+        Self {
+            is_error: true,
+            disposition,
+            ..Self::done(content)
+        }
+    }
+
+    /// A call that was not carried out, and why.
+    pub fn not_done(why: String) -> Self {
+        Self::failed(why, EffectDisposition::ConfirmedNoEffect)
+    }
 }
 
 /// How a program ended that ran in a throw-away copy of its workspace.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rustix::fs::Mode as Permissions;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::enums::{Access, Effect};
@@ -17,7 +17,7 @@ use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::read_file::text;
 use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
-    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, arguments,
 };
 
 /// Most bytes written by one call.
@@ -37,15 +37,10 @@ impl Default for WriteFile {
             spec: ToolSpec {
                 name: "write_file".into(),
                 description: "Write a whole text file; missing directories are made. To change parts of one use edit_file.".into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
-                        "content": {"type": "string", "description": "the text, complete"},
-                        "mode": {"type": "string", "enum": ["create", "overwrite", "append"], "description": "default create: fails if the file exists"}
-                    },
-                    "required": ["path", "content"],
-                    "additionalProperties": false
+                input_schema: arguments!(["path", "content"], {
+                    "path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
+                    "content": {"type": "string", "description": "the text, complete"},
+                    "mode": {"type": "string", "enum": ["create", "overwrite", "append"], "description": "default create: fails if the file exists"}
                 }),
                 access: Access::Write,
                 // Appending twice is not appending once.
@@ -219,16 +214,9 @@ fn difference(name: &str, mode: Mode, content: &str, old: Option<&FileVersion>) 
 
 /// Writes it, where the file is still what it was when the call was allowed.
 fn write(guard: &Guard, args: &Value, allowed: &[(String, String)]) -> ToolOutcome {
-    let failed = |content: String, disposition| ToolOutcome {
-        content,
-        is_error: true,
-        disposition,
-        partial: false,
-    };
-    let none = EffectDisposition::ConfirmedNoEffect;
     let request = match check(guard, args) {
         Ok(request) => request,
-        Err(error) => return failed(error.to_string(), none),
+        Err(error) => return ToolOutcome::not_done(error.to_string()),
     };
     let name = request.path.relative();
     let cannot = |error: &std::io::Error| format!("`{name}` cannot be written: {error}");
@@ -242,9 +230,9 @@ fn write(guard: &Guard, args: &Value, allowed: &[(String, String)]) -> ToolOutco
             let why = format!(
                 "`{name}` changed after this call was allowed, so nothing is written: read it again"
             );
-            return failed(why, none);
+            return ToolOutcome::not_done(why);
         }
-        Err(error) => return failed(cannot(&error), none),
+        Err(error) => return ToolOutcome::not_done(cannot(&error)),
     }
     let mut old = Vec::new();
     let mut mode = Permissions::from_raw_mode(0o666);
@@ -259,16 +247,16 @@ fn write(guard: &Guard, args: &Value, allowed: &[(String, String)]) -> ToolOutco
             Ok(())
         });
         if let Err(error) = read {
-            return failed(cannot(&error), none);
+            return ToolOutcome::not_done(cannot(&error));
         }
         if old.len() as u64 > MAX_EXTENDED {
-            return failed(format!("`{name}` is too large to be extended"), none);
+            return ToolOutcome::not_done(format!("`{name}` is too large to be extended"));
         }
         replace = Replace::Existing;
     }
     let (parent, file) = match guard.open_parent(&request.path) {
         Ok(found) => found,
-        Err(error) => return failed(cannot(&error), none),
+        Err(error) => return ToolOutcome::not_done(cannot(&error)),
     };
     match write_atomically(
         &parent,
@@ -293,13 +281,13 @@ fn write(guard: &Guard, args: &Value, allowed: &[(String, String)]) -> ToolOutco
             disposition: EffectDisposition::Done,
             partial: false,
         },
-        Err(failure) if failure.named => failed(
+        Err(failure) if failure.named => ToolOutcome::failed(
             format!(
                 "`{name}` was written, but the disk did not confirm it: {}",
                 failure.error
             ),
             EffectDisposition::Unknown,
         ),
-        Err(failure) => failed(cannot(&failure.error), none),
+        Err(failure) => ToolOutcome::not_done(cannot(&failure.error)),
     }
 }

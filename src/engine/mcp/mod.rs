@@ -30,7 +30,7 @@ use crate::store::commands::trust_server::WithdrawServerQuestion;
 use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::queries::tool_servers::{PinnedDefinition, ServerOffer, ServerTool, ToolServer};
-use crate::tools::mcp::find_tools::FindTools;
+use crate::tools::mcp::find_tools::find_tools;
 use crate::tools::mcp::read_resource::ReadResource;
 use crate::tools::mcp::{Catalogue, McpTool, definition_sha256, identity_place};
 use crate::tools::tool::Tool;
@@ -386,7 +386,7 @@ async fn put_into_use(engine: &Engine) -> Result<(), Problem> {
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let mut all = AllServers::default();
     if !engine.settings.mcp.is_empty() {
-        tools.push(Arc::new(FindTools::default()));
+        tools.push(Arc::new(find_tools()));
         tools.push(Arc::new(ReadResource::default()));
     }
     for (name, settings) in &engine.settings.mcp {

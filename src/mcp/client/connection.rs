@@ -61,6 +61,16 @@ pub enum ConnectError {
     },
 }
 
+impl ConnectError {
+    /// A failure that says nothing of the era of the server.
+    pub fn failed(why: impl Into<String>) -> Self {
+        Self::Failed {
+            why: why.into(),
+            is_stateless: false,
+        }
+    }
+}
+
 /// A connection. It ends when this is dropped.
 pub struct Connection {
     pub(super) peer: Peer<RoleClient>,
@@ -107,17 +117,13 @@ impl Connection {
         log: Log,
         within: Duration,
     ) -> Result<Self, ConnectError> {
-        let failed = |why| ConnectError::Failed {
-            why,
-            is_stateless: false,
-        };
-        let (client, config) = http::client(address).await.map_err(failed)?;
+        let (client, config) = http::client(address).await.map_err(ConnectError::failed)?;
         let Some(login) = &address.login else {
             let transport = StreamableHttpClientTransport::with_client(client, config);
             return Self::connect(transport, log, false, within).await;
         };
         let tokens = LoginTokens::new(address, login, redactor, clock)
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| ConnectError::failed(error.to_string()))?;
         let client = LoginClient::new(client, tokens);
         let transport = StreamableHttpClientTransport::with_client(client, config);
         Self::connect(transport, log, false, within).await
@@ -146,10 +152,6 @@ impl Connection {
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             }
         };
-        let failed = |why| ConnectError::Failed {
-            why,
-            is_stateless: false,
-        };
         let ends = CancellationToken::new();
         let serving =
             serve_client_with_lifecycle_and_ct(handler, transport, lifecycle, ends.clone());
@@ -157,12 +159,13 @@ impl Connection {
             Ok(Ok(service)) => service,
             Ok(Err(error)) => return Err(refusal(&error)),
             Err(_) => {
-                return Err(failed(format!("no greeting within {} s", within.as_secs())));
+                let why = format!("no greeting within {} s", within.as_secs());
+                return Err(ConnectError::failed(why));
             }
         };
         let peer = service.peer().clone();
         let Some(info) = peer.peer_info() else {
-            return Err(failed("it does not say who it is".to_owned()));
+            return Err(ConnectError::failed("it does not say who it is"));
         };
         let closed = CancellationToken::new();
         watch_end(service, closed.clone());
@@ -384,9 +387,5 @@ fn refusal(error: &ClientInitializeError) -> ConnectError {
         }
         other => other.to_string(),
     };
-    let kept = &why[..why.floor_char_boundary(500)];
-    ConnectError::Failed {
-        why: kept.to_owned(),
-        is_stateless: false,
-    }
+    ConnectError::failed(&why[..why.floor_char_boundary(500)])
 }

@@ -81,6 +81,11 @@ fn structured(value: &impl Serialize, text: Option<String>, is_error: bool) -> C
     result
 }
 
+/// A result that is there at once.
+fn reply(value: &impl Serialize) -> Result<Reply, Problem> {
+    Ok(Reply::Result(structured(value, None, false)))
+}
+
 /// A problem as the model of the caller reads it.
 pub fn failed(problem: &Problem) -> CallToolResult {
     let mut text = format!("{}: {}", problem.title, problem.detail);
@@ -228,20 +233,12 @@ impl Caller<'_> {
                     SessionState::Active => self.own.execute(end, None).await?,
                     SessionState::Ended | SessionState::Expired => session,
                 };
-                Ok(Reply::Result(structured(
-                    &SessionView::of(&session),
-                    None,
-                    false,
-                )))
+                reply(&SessionView::of(&session))
             }
             SessionTool::GetSession => {
                 let (get, _): (GetSession, Nothing) = arguments(tool, given, &[])?;
                 let session = self.own.session(get.id).await?;
-                Ok(Reply::Result(structured(
-                    &SessionView::of(&session),
-                    None,
-                    false,
-                )))
+                reply(&SessionView::of(&session))
             }
             SessionTool::ListSessions => {
                 let (list, _): (ListSessions, Nothing) = arguments(tool, given, &[])?;
@@ -250,7 +247,7 @@ impl Caller<'_> {
                     sessions: page.items.iter().map(SessionView::of).collect(),
                     next_cursor: page.next_cursor,
                 };
-                Ok(Reply::Result(structured(&list, None, false)))
+                reply(&list)
             }
             SessionTool::Resume => self.resume(given).await,
             SessionTool::SendMessage => {
@@ -258,11 +255,7 @@ impl Caller<'_> {
                 self.own.session(message.session_id).await?;
                 let key = checked(keyed.idempotency_key)?;
                 let accepted = self.own.execute(message, key).await?;
-                Ok(Reply::Result(structured(
-                    &accepted_view(&accepted),
-                    None,
-                    false,
-                )))
+                reply(&accepted_view(&accepted))
             }
             SessionTool::StartSession => self.start(given).await,
         }
@@ -387,7 +380,7 @@ impl Caller<'_> {
             turn: TurnView::of(&turn),
             already_final,
         };
-        Ok(Reply::Result(structured(&view, None, false)))
+        reply(&view)
     }
 
     async fn start(&self, given: Option<JsonObject>) -> Result<Reply, Problem> {
@@ -426,19 +419,11 @@ impl Caller<'_> {
                 )
                 .hint("use a new key for a new session"));
             }
-            return Ok(Reply::Result(structured(
-                &SessionView::of(session),
-                None,
-                false,
-            )));
+            return reply(&SessionView::of(session));
         }
         self.check_room().await?;
         let session: Session = self.own.execute(start, None).await?;
-        Ok(Reply::Result(structured(
-            &SessionView::of(&session),
-            None,
-            false,
-        )))
+        reply(&SessionView::of(&session))
     }
 
     /// Whether the principal may open another session.

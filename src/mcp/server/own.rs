@@ -52,26 +52,16 @@ impl Own {
 
     /// One of its sessions.
     pub async fn session(&self, id: SessionId) -> Result<Session, Problem> {
-        match self.client.call(GetSession { id }).await {
-            Ok(session) if self.owns(&session.channel, &session.conversation) => Ok(session),
-            Ok(_) => Err(Problem::not_found("session", id)),
-            Err(problem) if problem.kind == ProblemKind::NotFound => {
-                Err(Problem::not_found("session", id))
-            }
-            Err(problem) => Err(problem),
-        }
+        let found = self.client.call(GetSession { id }).await;
+        let owns = |found: &Session| self.owns(&found.channel, &found.conversation);
+        only(found, owns, || Problem::not_found("session", id))
     }
 
     /// One of its turns.
     pub async fn turn(&self, id: ContinuationId) -> Result<Continuation, Problem> {
-        match self.client.call(GetContinuation { id }).await {
-            Ok(turn) if self.owns(&turn.channel, &turn.conversation) => Ok(turn),
-            Ok(_) => Err(Problem::not_found("continuation", id)),
-            Err(problem) if problem.kind == ProblemKind::NotFound => {
-                Err(Problem::not_found("continuation", id))
-            }
-            Err(problem) => Err(problem),
-        }
+        let found = self.client.call(GetContinuation { id }).await;
+        let owns = |found: &Continuation| self.owns(&found.channel, &found.conversation);
+        only(found, owns, || Problem::not_found("continuation", id))
     }
 
     /// Its sessions, those alone whose key goes on like this after its prefix.
@@ -93,5 +83,19 @@ impl Own {
     /// A conversation key of the principal.
     pub fn conversation(&self, key: &str) -> String {
         format!("{}{key}", self.principal.prefix())
+    }
+}
+
+/// What was found, if the principal owns it. What somebody else owns is as one that is not there.
+fn only<T>(
+    found: Result<T, Problem>,
+    owns: impl FnOnce(&T) -> bool,
+    missing: impl FnOnce() -> Problem,
+) -> Result<T, Problem> {
+    match found {
+        Ok(found) if owns(&found) => Ok(found),
+        Ok(_) => Err(missing()),
+        Err(problem) if problem.kind == ProblemKind::NotFound => Err(missing()),
+        Err(problem) => Err(problem),
     }
 }

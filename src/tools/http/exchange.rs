@@ -40,6 +40,16 @@ pub struct Limits {
     pub max_bytes: usize,
 }
 
+impl Limits {
+    /// So many seconds and KiB.
+    pub fn new(seconds: u64, kib: usize) -> Self {
+        Self {
+            timeout: Duration::from_secs(seconds),
+            max_bytes: kib * 1024,
+        }
+    }
+}
+
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::protocol::enums::{Access, Effect};
 use crate::protocol::mcp::READ_RESOURCE;
-use crate::tools::read_file::{read_outcome, reading, text};
+use crate::tools::read_file::{read_outcome, text};
 use crate::tools::risk::RiskReason;
-use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
+use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, arguments};
 
 /// The tool.
 pub struct ReadResource {
@@ -23,14 +23,9 @@ impl Default for ReadResource {
                 name: READ_RESOURCE.into(),
                 description: "Read a resource of a tool server; without `uri`, list those it has."
                     .into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "server": {"type": "string", "minLength": 1},
-                        "uri": {"type": "string", "minLength": 1, "maxLength": 2000}
-                    },
-                    "required": ["server"],
-                    "additionalProperties": false
+                input_schema: arguments!(["server"], {
+                    "server": {"type": "string", "minLength": 1},
+                    "uri": {"type": "string", "minLength": 1, "maxLength": 2000}
                 }),
                 access: Access::ReadOpen,
                 effect: Effect::ReadOnly,
@@ -55,14 +50,8 @@ impl Tool for ReadResource {
 
     fn prepare(&self, _context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
         let server = text(args, "server").unwrap_or_default();
-        Ok(Plan {
-            access: Access::ReadOpen,
-            risk_reasons: vec![RiskReason::CallsService(
-                server.to_owned(),
-                Access::ReadOpen,
-            )],
-            ..reading()
-        })
+        let reason = RiskReason::CallsService(server.to_owned(), Access::ReadOpen);
+        Ok(Plan::new(Access::ReadOpen, vec![reason]))
     }
 
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {

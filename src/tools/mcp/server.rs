@@ -226,10 +226,6 @@ impl Server {
         let log: Log = Arc::new(move |line: &str| {
             kept.push(line);
         });
-        let failed = |why| ConnectError::Failed {
-            why,
-            is_stateless: false,
-        };
         match &self.settings.place {
             McpPlace::Program(program) => {
                 let errors = self.log.clone();
@@ -239,8 +235,9 @@ impl Server {
                         .start(DIRECTORY, &self.name, program, move |text| {
                             errors.push(text);
                         });
-                let started = starting.await.map_err(|error| failed(error.to_string()));
-                let (process, streams) = started?;
+                let (process, streams) = starting
+                    .await
+                    .map_err(|error| ConnectError::failed(error.to_string()))?;
                 let connecting = Connection::over_streams(
                     streams.output,
                     streams.input,

@@ -97,6 +97,12 @@ impl McpServers {
         server.ok_or_else(|| format!("there is no tool server `{name}`"))
     }
 
+    async fn using(&self, name: &str) -> Result<(Arc<Server>, Use), String> {
+        let server = self.server(name)?;
+        let using = server.connect().await?;
+        Ok((server, using))
+    }
+
     /// How a server is; none = there is none of that name.
     pub fn status(&self, server: &str) -> Option<ServerStatus> {
         let server = self.server(server).ok()?;
@@ -105,8 +111,7 @@ impl McpServers {
 
     /// What a server offers; connects where it must. The error says why that is not known.
     pub async fn catalogue(&self, server: &str) -> Result<Catalogue, String> {
-        let server = self.server(server)?;
-        let using = server.connect().await?;
+        let (server, using) = self.using(server).await?;
         let catalogue = server.catalogue(&using).await;
         let catalogue = catalogue.map_err(|error| failed(&server, &error))?;
         Ok(Catalogue::clone(&catalogue))
@@ -179,24 +184,21 @@ impl McpServers {
 
     /// The resources that a server offers. The error says why they are not known.
     pub async fn resources(&self, server: &str) -> Result<Vec<McpResource>, String> {
-        let server = self.server(server)?;
-        let using = server.connect().await?;
+        let (server, using) = self.using(server).await?;
         let resources = using.connection().resources().await;
         resources.map_err(|error| failed(&server, &error))
     }
 
     /// The text of a resource, at most 1 MiB. The error says why there is none.
     pub async fn read_resource(&self, server: &str, uri: &str) -> Result<String, String> {
-        let server = self.server(server)?;
-        let using = server.connect().await?;
+        let (server, using) = self.using(server).await?;
         let text = using.connection().read_resource(uri).await;
         text.map(fit).map_err(|error| failed(&server, &error))
     }
 
     /// The prompts that a server offers. The error says why they are not known.
     pub async fn prompts(&self, server: &str) -> Result<Vec<McpPrompt>, String> {
-        let server = self.server(server)?;
-        let using = server.connect().await?;
+        let (server, using) = self.using(server).await?;
         let prompts = using.connection().prompts().await;
         prompts.map_err(|error| failed(&server, &error))
     }
@@ -208,8 +210,7 @@ impl McpServers {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<String, String> {
-        let server = self.server(server)?;
-        let using = server.connect().await?;
+        let (server, using) = self.using(server).await?;
         let text = using.connection().prompt(name, arguments).await;
         text.map(fit).map_err(|error| failed(&server, &error))
     }

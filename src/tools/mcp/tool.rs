@@ -16,7 +16,7 @@ use crate::protocol::enums::{Access, Effect};
 use crate::protocol::mcp::{McpIdentity, McpToolDefinition};
 use crate::text::untrusted::reveal;
 use crate::tools::canonical::digest;
-use crate::tools::mcp::call::CallRequest;
+use crate::tools::mcp::call::{CallOutcome, CallRequest};
 use crate::tools::mcp::definition::{classify, definition_sha256, exposed_name};
 use crate::tools::mcp::place::place;
 use crate::tools::mcp::servers::McpServers;
@@ -102,6 +102,25 @@ impl McpTool {
             probe,
             taints: !is_closed,
         })
+    }
+
+    /// Calls a tool of the server, where it is still defined so.
+    async fn call(
+        &self,
+        context: &ToolContext<'_>,
+        tool: &str,
+        definition_sha256: String,
+        args: &Value,
+    ) -> CallOutcome {
+        let call = CallRequest {
+            tool: tool.to_owned(),
+            definition_sha256,
+            identity: self.identity.clone(),
+            arguments: self.arguments(args, &context.idempotency_key),
+        };
+        self.servers
+            .call(&self.server, call, context.host, &context.cancel)
+            .await
     }
 
     fn arguments(&self, args: &Value, idempotency_key: &str) -> Map<String, Value> {
@@ -229,16 +248,10 @@ impl Tool for McpTool {
     }
 
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
-        let call = CallRequest {
-            tool: self.tool.clone(),
-            definition_sha256: self.definition_sha256.clone(),
-            identity: self.identity.clone(),
-            arguments: self.arguments(args, &context.idempotency_key),
-        };
-        let calling = self
-            .servers
-            .call(&self.server, call, context.host, &context.cancel);
-        calling.await.outcome
+        let definition = self.definition_sha256.clone();
+        self.call(context, &self.tool, definition, args)
+            .await
+            .outcome
     }
 
     async fn probe(&self, context: &ToolContext<'_>, args: &Value) -> Probe {
@@ -254,16 +267,9 @@ impl Tool for McpTool {
         let Some(definition) = offered.find(|definition| definition.name == *probe) else {
             return unclear(format!("the server has no tool `{probe}`"));
         };
-        let call = CallRequest {
-            tool: probe.clone(),
-            definition_sha256: definition_sha256(definition),
-            identity: self.identity.clone(),
-            arguments: self.arguments(args, &context.idempotency_key),
-        };
-        let calling = self
-            .servers
-            .call(&self.server, call, context.host, &context.cancel);
-        let called = calling.await;
+        let called = self
+            .call(context, probe, definition_sha256(definition), args)
+            .await;
         let content = called.outcome.content;
         if called.outcome.is_error {
             return unclear(first(&content, MAX_RESULT).to_owned());

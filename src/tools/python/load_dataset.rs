@@ -15,7 +15,7 @@ use crate::tools::python::tool::Python;
 use crate::tools::read_file::text;
 use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
-    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, arguments,
 };
 
 /// The tool.
@@ -31,14 +31,9 @@ impl LoadDataset {
             spec: ToolSpec {
                 name: LOAD_DATASET.into(),
                 description: "Make a table a variable of this session's Python.".into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "name": {"type": "string", "minLength": 1},
-                        "as": {"type": "string", "minLength": 1, "description": "the variable, default the name"}
-                    },
-                    "required": ["name"],
-                    "additionalProperties": false
+                input_schema: arguments!(["name"], {
+                    "name": {"type": "string", "minLength": 1},
+                    "as": {"type": "string", "minLength": 1, "description": "the variable, default the name"}
                 }),
                 access: Access::Exec,
                 // Once more, it gives the same variable the same rows.

@@ -15,25 +15,23 @@ use crate::config::settings::PythonSettings;
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::enums::{Access, Effect, InterpreterKind};
 use crate::text::scripts;
+use crate::tools::execute_command::{MAX_SECONDS, timeout_seconds};
 use crate::tools::guard::Guard;
-use crate::tools::interpreters::{InterpreterLimits, Interpreters, Lease};
+use crate::tools::interpreters::{CANCELLED, InterpreterLimits, Interpreters, Lease};
 use crate::tools::output;
 use crate::tools::place_watch::PlaceWatch;
 use crate::tools::python::executable::PythonProgram;
 use crate::tools::python::interpreter::{CellEnd, Interrupt, PythonInterpreter, RanCell, Stops};
 use crate::tools::python::{code_risk, outputs};
-use crate::tools::read_file::{number, text};
+use crate::tools::read_file::text;
 use crate::tools::risk::RiskReason;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::sandbox::watch::{Excess, Growth, MostProcesses, Watch};
 use crate::tools::tool::{
     EffectDisposition, InterpreterTable, Plan, PrepareError, Tool, ToolContext, ToolOutcome,
-    ToolSpec,
+    ToolSpec, arguments,
 };
 
-/// Run time when the call gives none, and the most it can give, in seconds.
-const DEFAULT_SECONDS: u64 = 60;
-const MAX_SECONDS: u64 = 900;
 /// Most bytes of code.
 const MAX_CODE: usize = 256 * 1024;
 /// Most processes that cells start, at a time.
@@ -68,14 +66,9 @@ impl Python {
                     "Run Python in this session; variables and imports stay. Shows the last expression's value. Open \
                      figures, and a last value that is a table or picture, go to the conversation. No network."
                         .into(),
-                input_schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "code": {"type": "string", "minLength": 1},
-                        "timeout_seconds": {"type": "integer", "minimum": 1, "maximum": MAX_SECONDS, "description": "default 60"}
-                    },
-                    "required": ["code"],
-                    "additionalProperties": false
+                input_schema: arguments!(["code"], {
+                    "code": {"type": "string", "minLength": 1},
+                    "timeout_seconds": {"type": "integer", "minimum": 1, "maximum": MAX_SECONDS, "description": "default 60"}
                 }),
                 access: Access::Exec,
                 effect: Effect::NonIdempotent,
@@ -104,20 +97,11 @@ impl Python {
         request: impl FnOnce(&PythonInterpreter) -> Result<Value, String>,
         seconds: u64,
     ) -> Result<Finished, String> {
-        let cancelled = || "cancelled before it started".to_owned();
         if context.cancel.is_cancelled() {
-            return Err(cancelled());
+            return Err(CANCELLED.to_owned());
         }
-        let mut lease = if context.host.is_person() {
-            let busy = "other code runs in this Python: wait for its end, or cancel it";
-            let lease = self.interpreters.try_lock(context.session_id);
-            lease.ok_or(busy)??
-        } else {
-            tokio::select! {
-                lease = self.interpreters.lock(context.session_id) => lease?,
-                () = context.cancel.cancelled() => return Err(cancelled()),
-            }
-        };
+        let busy = "other code runs in this Python: wait for its end, or cancel it";
+        let mut lease = self.interpreters.lock_for(context, busy).await?;
         let files = Guard::new(context);
         let places = PlaceWatch::begin(&files, context).await?;
         let new = self.ready(context, &places, &mut lease).await?;
@@ -383,47 +367,34 @@ impl Tool for Python {
             .canonicalize()
             .unwrap_or_else(|_| self.program.path.clone());
         Ok(Plan {
-            access: Access::Exec,
-            risk_reasons,
             facts: PlanFacts {
                 cwd: Some(context.workspace.to_string_lossy().into_owned()),
                 executable: Some(real.to_string_lossy().into_owned()),
                 sandbox: Some(self.sandbox.describe().to_owned()),
                 ..PlanFacts::default()
             },
-            operands: Vec::new(),
             preview: Preview::Text {
                 text: code.to_owned(),
             },
             always_asks: self.sandbox.always_asks(),
+            ..Plan::new(Access::Exec, risk_reasons)
         })
     }
 
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
         let code = match check(args) {
             Ok(code) => code,
-            Err(error) => return not_run(error.to_string()),
+            Err(error) => return ToolOutcome::not_done(error.to_string()),
         };
-        let seconds = number(args, "timeout_seconds")
-            .unwrap_or(DEFAULT_SECONDS)
-            .clamp(1, MAX_SECONDS);
+        let seconds = timeout_seconds(args);
         let request = json!({"code": code, "directory": outputs::directory(context.call_id)});
         match Box::pin(self.run(context, code, |_| Ok(request), seconds)).await {
             Ok(finished) => finished.outcome(context).await,
-            Err(problem) => not_run(problem),
+            Err(problem) => ToolOutcome::not_done(problem),
         }
     }
 
     fn interpreters(&self) -> Option<&dyn InterpreterTable> {
         Some(&self.interpreters)
-    }
-}
-
-fn not_run(content: String) -> ToolOutcome {
-    ToolOutcome {
-        content,
-        is_error: true,
-        disposition: EffectDisposition::ConfirmedNoEffect,
-        partial: false,
     }
 }

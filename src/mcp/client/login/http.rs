@@ -70,130 +70,46 @@ fn not_sent<E: std::error::Error + Send + Sync + 'static>(
     StreamableHttpError::Auth(AuthError::OAuthError(error.to_string()))
 }
 
+/// Methods of the client that send the token of the moment in place of the one they get.
+macro_rules! with_token {
+    ($($method:ident($($before:ident: $type:ty),*; $($limit:ident: $limit_type:ty)?) -> $answer:ty;)*) => {$(
+        async fn $method(
+            &self,
+            $($before: $type,)*
+            _auth_header: Option<String>,
+            custom_headers: HashMap<HeaderName, HeaderValue>,
+            $($limit: $limit_type,)?
+        ) -> Result<$answer, StreamableHttpError<Self::Error>> {
+            self.with_token(|token| {
+                let headers = custom_headers.clone();
+                self.inner.$method($($before.clone(),)* token, headers $(, $limit)?)
+            })
+            .await
+        }
+    )*};
+}
+
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
 impl<C: StreamableHttpClient + Sync> StreamableHttpClient for LoginClient<C> {
     type Error = C::Error;
 
-    async fn post_message(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        _auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<Self::Error>> {
-        self.with_token(|token| {
-            self.inner.post_message(
-                uri.clone(),
-                message.clone(),
-                session_id.clone(),
-                token,
-                custom_headers.clone(),
-            )
-        })
-        .await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        _auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<Self::Error>> {
-        self.with_token(|token| {
-            self.inner.post_message_with_max_sse_event_size(
-                uri.clone(),
-                message.clone(),
-                session_id.clone(),
-                token,
-                custom_headers.clone(),
-                max_sse_event_size,
-            )
-        })
-        .await
-    }
-
-    async fn post_message_with_response_limits(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        _auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        limits: StreamableHttpResponseLimits,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<Self::Error>> {
-        self.with_token(|token| {
-            self.inner.post_message_with_response_limits(
-                uri.clone(),
-                message.clone(),
-                session_id.clone(),
-                token,
-                custom_headers.clone(),
-                limits,
-            )
-        })
-        .await
-    }
-
-    async fn delete_session(
-        &self,
-        uri: Arc<str>,
-        session_id: Arc<str>,
-        _auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), StreamableHttpError<Self::Error>> {
-        self.with_token(|token| {
-            self.inner.delete_session(
-                uri.clone(),
-                session_id.clone(),
-                token,
-                custom_headers.clone(),
-            )
-        })
-        .await
-    }
-
-    async fn get_stream(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        _auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<Self::Error>> {
-        self.with_token(|token| {
-            self.inner.get_stream(
-                uri.clone(),
-                session_id.clone(),
-                last_event_id.clone(),
-                token,
-                custom_headers.clone(),
-            )
-        })
-        .await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        _auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<Self::Error>> {
-        self.with_token(|token| {
-            self.inner.get_stream_with_max_sse_event_size(
-                uri.clone(),
-                session_id.clone(),
-                last_event_id.clone(),
-                token,
-                custom_headers.clone(),
-                max_sse_event_size,
-            )
-        })
-        .await
+    with_token! {
+        post_message(
+            uri: Arc<str>, message: ClientJsonRpcMessage, session_id: Option<Arc<str>>;
+        ) -> StreamableHttpPostResponse;
+        post_message_with_max_sse_event_size(
+            uri: Arc<str>, message: ClientJsonRpcMessage, session_id: Option<Arc<str>>; max_sse_event_size: usize
+        ) -> StreamableHttpPostResponse;
+        post_message_with_response_limits(
+            uri: Arc<str>, message: ClientJsonRpcMessage, session_id: Option<Arc<str>>; limits: StreamableHttpResponseLimits
+        ) -> StreamableHttpPostResponse;
+        delete_session(uri: Arc<str>, session_id: Arc<str>;) -> ();
+        get_stream(
+            uri: Arc<str>, session_id: Option<Arc<str>>, last_event_id: Option<String>;
+        ) -> Events;
+        get_stream_with_max_sse_event_size(
+            uri: Arc<str>, session_id: Option<Arc<str>>, last_event_id: Option<String>; max_sse_event_size: usize
+        ) -> Events;
     }
 }
