@@ -10,6 +10,7 @@ use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::platform::Platform;
+use crate::channels::sync::or_never;
 use crate::client::channel_port::{ChannelPort, Lease};
 use crate::protocol::bridge::SendOutcome;
 
@@ -42,12 +43,7 @@ pub async fn run(outbox: Arc<Outbox>, stop: CancellationToken) {
     let mut waiting: HashMap<String, VecDeque<Box<dyn Lease>>> = HashMap::new();
     let mut rest_until: Option<tokio::time::Instant> = None;
     loop {
-        let resting = async {
-            match rest_until {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+        let resting = or_never(rest_until.map(tokio::time::sleep_until));
         tokio::select! {
             biased;
             () = stop.cancelled() => break,

@@ -61,6 +61,13 @@ pub fn retry_in(seconds: i64, now: Timestamp, said: String) -> SendOutcome {
     }
 }
 
+/// What is never sent, and why.
+pub fn never(error: impl Into<String>) -> SendOutcome {
+    SendOutcome::Failed {
+        error: error.into(),
+    }
+}
+
 /// The platform took a part. `whole`: what it took shows everything.
 pub fn accepted(health: &HealthLog, external_refs: Vec<String>, whole: bool) -> SendOutcome {
     health.sent();
@@ -77,9 +84,7 @@ pub fn accepted(health: &HealthLog, external_refs: Vec<String>, whole: bool) -> 
 /// What that means for its part.
 pub async fn file_content(port: &dyn ChannelPort, file: &SentFile) -> Result<Vec<u8>, SendOutcome> {
     let content = port.file_content(file.artifact.hash).await;
-    content.map_err(|problem| SendOutcome::Failed {
-        error: format!("the file cannot be read: {problem}"),
-    })
+    content.map_err(|problem| never(format!("the file cannot be read: {problem}")))
 }
 
 /// Sends the pieces of a message by `send`, which gets each with its number; what `send` gave for each.

@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::findings;
+use crate::channels::sync::{or_never, unless_stopped};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::{doubled, jitter};
 use crate::protocol::bridge::Delivery;
-use crate::protocol::doctor::{Finding, Standing};
 use crate::protocol::enums::ChannelState;
 use crate::protocol::ids::OutboxId;
 
@@ -74,29 +76,7 @@ impl Backoff {
 enum RunEnd {
     Shutdown,
     Paused,
-    Fatal {
-        detail: String,
-        fix: String,
-    },
-    Transient {
-        detail: String,
-        asked: Option<Duration>,
-    },
-}
-
-impl From<ChannelError> for RunEnd {
-    fn from(error: ChannelError) -> Self {
-        match error {
-            ChannelError::Fatal { detail, fix } => Self::Fatal { detail, fix },
-            ChannelError::Transient {
-                detail,
-                retry_after,
-            } => Self::Transient {
-                detail,
-                asked: retry_after,
-            },
-        }
-    }
+    Failed(ChannelError),
 }
 
 /// What ended a wait between runs.
@@ -125,12 +105,13 @@ pub async fn supervise(
     shutdown: CancellationToken,
 ) {
     port.set_capabilities(bridge.capabilities());
-    let checking = {
-        let (bridge, port) = (Arc::clone(&bridge), Arc::clone(&port));
-        tokio::spawn(async move { check(bridge.as_ref(), port.as_ref()).await })
-    };
     // Checks only read: they work while the channel is paused or failed, and end with it.
-    let _checking = AbortOnDrop(checking.abort_handle());
+    let _checking = {
+        let (bridge, port) = (Arc::clone(&bridge), Arc::clone(&port));
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            check(bridge.as_ref(), port.as_ref()).await;
+        }))
+    };
     let mut failures = 0;
     let mut last_end = Instant::now();
     let mut again = false;
@@ -163,7 +144,7 @@ pub async fn supervise(
             match end {
                 RunEnd::Shutdown => return,
                 RunEnd::Paused => break Woken::Paused,
-                RunEnd::Fatal { detail, fix } => {
+                RunEnd::Failed(ChannelError::Fatal { detail, fix }) => {
                     tracing::error!(channel = port.channel(), %detail, %fix, "channel failed");
                     port.health().announce(
                         ChannelState::Failed,
@@ -174,11 +155,14 @@ pub async fn supervise(
                     failures = 0;
                     break wait(&port, &shutdown, None).await;
                 }
-                RunEnd::Transient { detail, asked } => {
+                RunEnd::Failed(ChannelError::Transient {
+                    detail,
+                    retry_after,
+                }) => {
                     let since = last_end.elapsed();
                     last_end = Instant::now();
                     failures = backoff.failures_before(failures, port.health().was_well(), since);
-                    let delay = backoff.delay(failures, jitter(), asked);
+                    let delay = backoff.delay(failures, jitter(), retry_after);
                     failures = failures.saturating_add(1);
                     tracing::warn!(channel = port.channel(), %detail, delay_ms = delay.as_millis() as u64, "channel disconnected");
                     port.health().announce(
@@ -187,7 +171,7 @@ pub async fn supervise(
                     );
                     match send_between(&bridge, &port, &backoff, &shutdown, delay).await {
                         Ok(woken) => break woken,
-                        Err(error) => end = error.into(),
+                        Err(error) => end = RunEnd::Failed(error),
                     }
                 }
             }
@@ -208,13 +192,9 @@ async fn paused_at_start(
 ) -> Option<bool> {
     let mut failures = 0;
     loop {
-        let problem = tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return None,
-            state = port.account_state() => match state {
-                Ok(state) => return Some(state.paused),
-                Err(problem) => problem,
-            },
+        let problem = match unless_stopped(shutdown, port.account_state()).await? {
+            Ok(state) => return Some(state.paused),
+            Err(problem) => problem,
         };
         port.health().announce(
             ChannelState::Degraded,
@@ -222,11 +202,7 @@ async fn paused_at_start(
         );
         let delay = backoff.delay(failures, jitter(), None);
         failures = failures.saturating_add(1);
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return None,
-            () = tokio::time::sleep(delay) => {}
-        }
+        unless_stopped(shutdown, tokio::time::sleep(delay)).await?;
     }
 }
 
@@ -236,12 +212,7 @@ async fn wait(
     shutdown: &CancellationToken,
     limit: Option<Duration>,
 ) -> Woken {
-    let time_up = async {
-        match limit {
-            Some(limit) => tokio::time::sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
+    let time_up = or_never(limit.map(tokio::time::sleep));
     tokio::select! {
         biased;
         () = shutdown.cancelled() => Woken::Shutdown,
@@ -261,9 +232,8 @@ async fn send_between(
     let stop = CancellationToken::new();
     let mut task = {
         let (bridge, port, stop) = (Arc::clone(bridge), Arc::clone(port), stop.clone());
-        tokio::spawn(async move { bridge.send(port, stop).await })
+        AbortOnDropHandle::new(tokio::spawn(async move { bridge.send(port, stop).await }))
     };
-    let _guard = AbortOnDrop(task.abort_handle());
     let mut waiting = std::pin::pin!(wait(port, shutdown, Some(delay)));
     let woken = tokio::select! {
         biased;
@@ -302,19 +272,18 @@ async fn run_once(
     shutdown: &CancellationToken,
 ) -> RunEnd {
     let stop = shutdown.child_token();
+    // The bridge must not outlive this task when this task itself is dropped.
     let mut task = {
         let (bridge, port, stop) = (Arc::clone(bridge), Arc::clone(port), stop.clone());
-        tokio::spawn(async move { bridge.run(port, stop).await })
-    };
-    let abort = task.abort_handle();
-    // The bridge must not outlive this task when this task itself is dropped.
-    let _guard = AbortOnDrop(abort);
-    let looking = {
-        let (bridge, port) = (Arc::clone(bridge), Arc::clone(port));
-        tokio::spawn(async move { look_up(bridge.as_ref(), port.as_ref()).await })
+        AbortOnDropHandle::new(tokio::spawn(async move { bridge.run(port, stop).await }))
     };
     // Looks only read: they end with the run, whatever they are at.
-    let _looking = AbortOnDrop(looking.abort_handle());
+    let _looking = {
+        let (bridge, port) = (Arc::clone(bridge), Arc::clone(port));
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            look_up(bridge.as_ref(), port.as_ref()).await;
+        }))
+    };
     loop {
         tokio::select! {
             biased;
@@ -330,18 +299,14 @@ async fn run_once(
                 }
             }
             ended = &mut task => {
-                return match ended {
-                    Ok(Ok(())) => RunEnd::Transient {
-                        detail: "the bridge ended without a reason".to_owned(),
-                        asked: None,
-                    },
-                    Ok(Err(error)) => error.into(),
+                return RunEnd::Failed(match ended {
+                    Ok(Ok(())) => ChannelError::transient("the bridge ended without a reason"),
+                    Ok(Err(error)) => error,
                     // The payload of a panic is not shown: it could quote outside text or a secret.
-                    Err(_) => RunEnd::Transient {
-                        detail: "the bridge stopped on a defect of Leverframe (a panic; see the log)".to_owned(),
-                        asked: None,
-                    },
-                };
+                    Err(_) => ChannelError::transient(
+                        "the bridge stopped on a defect of Leverframe (a panic; see the log)",
+                    ),
+                });
             }
         }
     }
@@ -353,12 +318,11 @@ async fn check(bridge: &dyn Bridge, port: &dyn ChannelPort) {
         let request = port.next_check().await;
         let findings = tokio::time::timeout(CHECK_LIMIT, bridge.check()).await;
         let findings = findings.unwrap_or_else(|_| {
-            vec![Finding {
-                verdict: Standing::Fail,
-                about: "platform".to_owned(),
-                detail: format!("no answer within {} s", CHECK_LIMIT.as_secs()),
-                fix: Some("check the network, and try again".to_owned()),
-            }]
+            vec![findings::fail(
+                "platform",
+                format!("no answer within {} s", CHECK_LIMIT.as_secs()),
+                "check the network, and try again",
+            )]
         });
         // Nobody waits any more: fine.
         let _ = request.send(findings);
@@ -393,18 +357,10 @@ async fn look_up(bridge: &dyn Bridge, port: &dyn ChannelPort) {
 }
 
 /// Lets a stopping bridge finish what it began, then ends it.
-async fn finish(task: &mut JoinHandle<Result<(), ChannelError>>, grace: Duration) {
+async fn finish(task: &mut AbortOnDropHandle<Result<(), ChannelError>>, grace: Duration) {
     if tokio::time::timeout(grace, &mut *task).await.is_err() {
         task.abort();
         let _ = task.await;
-    }
-}
-
-struct AbortOnDrop(tokio::task::AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

@@ -188,12 +188,10 @@ impl Api {
                 // Only Discord itself answers in JSON; the network before it speaks for everything we send.
                 let is_own = answer.body.is_object();
                 let everything = !is_own
-                    || answer.body.get("global").and_then(Value::as_bool) == Some(true)
+                    || answer.body["global"].as_bool() == Some(true)
                     || header(&answer.headers, "x-ratelimit-global") == Some("true");
-                let said = answer
-                    .body
-                    .get("retry_after")
-                    .and_then(Value::as_f64)
+                let said = answer.body["retry_after"]
+                    .as_f64()
                     .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
                 let rest = said
                     .into_iter()
@@ -218,10 +216,8 @@ impl Api {
             }),
             status => Err(CallError::Refused {
                 code: status,
-                name: answer
-                    .body
-                    .get("code")
-                    .and_then(Value::as_u64)
+                name: answer.body["code"]
+                    .as_u64()
                     .filter(|code| *code > 0)
                     .map(|code| code.to_string())
                     .unwrap_or_default(),
@@ -233,7 +229,7 @@ impl Api {
 
     /// What a refusal says, with the field that it is about.
     fn words(&self, body: &Value) -> String {
-        let said = body.get("message").and_then(Value::as_str);
+        let said = body["message"].as_str();
         let of_field = body.get("errors").and_then(|errors| field(errors, ""));
         match (said, of_field) {
             (Some(said), Some(of_field)) => self.http.scrub(&format!("{said} ({of_field})")),

@@ -36,10 +36,8 @@ use crate::protocol::enums::ChannelKind;
 /// Times and rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiscordOptions {
-    /// To connect.
-    pub connect_timeout: Duration,
-    /// For a whole call.
-    pub request_timeout: Duration,
+    /// Of calls, and to connect to the gateway.
+    pub http: HttpTimes,
     /// Between calls for one channel; Discord's own limits hold besides.
     pub interval: Duration,
     /// Rates.
@@ -49,8 +47,7 @@ pub struct DiscordOptions {
 impl Default for DiscordOptions {
     fn default() -> Self {
         Self {
-            connect_timeout: Duration::from_secs(10),
-            request_timeout: Duration::from_secs(30),
+            http: HttpTimes::default(),
             // Five messages in five seconds is what Discord takes of a channel.
             interval: Duration::from_millis(1_000),
             pacing: PacingLimits {
@@ -127,11 +124,8 @@ impl DiscordBridge {
                 )
             },
         )?;
-        let times = HttpTimes {
-            connect: self.options.connect_timeout,
-            request: self.options.request_timeout,
-        };
-        Api::new(&self.api_base, token, Arc::clone(&self.limits), times)
+        let limits = Arc::clone(&self.limits);
+        Api::new(&self.api_base, token, limits, self.options.http)
             .map_err(|error| ChannelError::no_client(&self.api_base, &error))
     }
 
@@ -232,7 +226,7 @@ impl Bridge for DiscordBridge {
             port: Arc::clone(&port),
             health: Arc::clone(&health),
             me: me.clone(),
-            connect_timeout: self.options.connect_timeout,
+            connect_timeout: self.options.http.connect,
             memory: Arc::clone(&self.memory),
         };
         let stop = shutdown.child_token();

@@ -78,9 +78,8 @@ pub async fn run(
             .iter()
             .chain(list_at(&threads, "/threads"))
         {
-            let has_messages = channel
-                .get("type")
-                .and_then(Value::as_u64)
+            let has_messages = channel["type"]
+                .as_u64()
                 .is_some_and(|kind| WITH_MESSAGES.contains(&kind));
             let is_newer = after
                 .zip(id(channel, "/last_message_id"))

@@ -51,7 +51,7 @@ async fn intent(api: &Api) -> Finding {
     const ABOUT: &str = "message content";
     match application(api).await {
         Err(error) => failed(ABOUT, &error),
-        Ok(application) => match application.get("flags").and_then(Value::as_u64) {
+        Ok(application) => match application["flags"].as_u64() {
             Some(flags) if flags & MESSAGE_CONTENT != 0 => {
                 ok(ABOUT, "the bot may read what people write")
             }

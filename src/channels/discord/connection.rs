@@ -24,7 +24,7 @@ use crate::channels::discord::session::{self, End, Machine, Payload, Session, St
 use crate::channels::fields::{text_at, word};
 use crate::channels::health::HealthLog;
 use crate::channels::intake;
-use crate::channels::sync::{lock, unless_stopped};
+use crate::channels::sync::{lock, or_never, unless_stopped};
 use crate::channels::websocket::{Socket, SocketError, SocketMessage};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::{doubled, jitter};
@@ -116,12 +116,7 @@ impl Connection<'_> {
                     None => tokio::time::sleep_until(hello_until).await,
                 }
             };
-            let found = async {
-                match &mut self.found {
-                    Some(found) => found.recv().await,
-                    None => std::future::pending().await,
-                }
-            };
+            let found = or_never(self.found.as_mut().map(mpsc::Receiver::recv));
             // In no order: a flood of events may not keep a heartbeat, nor a heartbeat the answer to the last one.
             let step = tokio::select! {
                 () = stop.cancelled() => return None,

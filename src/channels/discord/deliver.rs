@@ -66,20 +66,16 @@ impl Platform for Deliverer {
 
     async fn deliver(&self, part: &Outbound) -> SendOutcome {
         if !is_id(&part.conversation) {
-            return SendOutcome::Failed {
-                error: "the conversation is not a channel of Discord".to_owned(),
-            };
+            return parts::never("the conversation is not a channel of Discord");
         }
         match &part.body {
             OutboundBody::Markdown { text } => self.send_markdown(part, text).await,
             OutboundBody::File(file) => {
                 if file.artifact.size > MAX_FILE {
-                    return SendOutcome::Failed {
-                        error: format!(
-                            "the file has more than the {} MiB that Discord takes",
-                            MAX_FILE / (1024 * 1024)
-                        ),
-                    };
+                    return parts::never(format!(
+                        "the file has more than the {} MiB that Discord takes",
+                        MAX_FILE / (1024 * 1024)
+                    ));
                 }
                 let content = match parts::file_content(self.port.as_ref(), file).await {
                     Ok(content) => content,
@@ -244,9 +240,7 @@ impl Deliverer {
             |_| {},
         );
         match sent.await {
-            Ok(messages) if messages.is_empty() => SendOutcome::Failed {
-                error: "there is nothing to send".to_owned(),
-            },
+            Ok(messages) if messages.is_empty() => parts::never("there is nothing to send"),
             Ok(messages) => self.sent(part, &messages, true),
             Err((0, error)) => self.ended(part, Repetition::Shows, &error),
             Err((at, error)) => {

@@ -129,7 +129,7 @@ fn updated(message: &Value, me: &Me, names: &Names) -> Option<Event> {
 }
 
 fn body(message: &Value, number: u64, channel: u64, is_direct: bool, me: &Me) -> InboundBody {
-    let kind = message.get("type").and_then(Value::as_u64).unwrap_or(0);
+    let kind = message["type"].as_u64().unwrap_or(0);
     // Messages and replies; the others are Discord's own about the channel.
     if !matches!(kind, 0 | 19) {
         return intake::other(format!("a message of kind {kind} about the channel"));

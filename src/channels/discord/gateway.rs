@@ -133,20 +133,23 @@ async fn connection(
             .await
             .map_err(|error| unreachable_gateway(&error))
     };
-    let socket = match unless_stopped(stop, opened).await {
-        None => return RunEnd::Stopped,
-        Some(Ok(socket)) => socket,
-        Some(Err(error)) => {
-            // Else a resume address that is gone would be tried for ever.
-            let mut memory = lock(&gateway.memory);
-            if machine.session().is_some() {
-                memory.failed_resumes = memory.failed_resumes.saturating_add(1);
+    let socket = tokio::select! {
+        biased;
+        () = stop.cancelled() => return RunEnd::Stopped,
+        socket = opened => match socket {
+            Ok(socket) => socket,
+            Err(error) => {
+                // Else a resume address that is gone would be tried for ever.
+                let mut memory = lock(&gateway.memory);
+                if machine.session().is_some() {
+                    memory.failed_resumes = memory.failed_resumes.saturating_add(1);
+                }
+                return match error {
+                    fatal @ ChannelError::Fatal { .. } => RunEnd::Fatal(fatal),
+                    again @ ChannelError::Transient { .. } => RunEnd::Again(again, false),
+                };
             }
-            return match error {
-                fatal @ ChannelError::Fatal { .. } => RunEnd::Fatal(fatal),
-                again @ ChannelError::Transient { .. } => RunEnd::Again(again, false),
-            };
-        }
+        },
     };
     let mut connection = Connection {
         gateway,

@@ -27,7 +27,7 @@ pub const TOKEN_FIX: &str = "let `token_env`, `token_file` or `token_command` gi
 
 /// What Discord's advice to use several connections means here; none = it advises one.
 pub fn shard_advice(answer: &Value) -> Option<String> {
-    let shards = answer.get("shards").and_then(Value::as_u64)?;
+    let shards = answer["shards"].as_u64()?;
     (shards > 1).then(|| {
         format!(
             "Discord recommends {shards} shards, and Leverframe uses one; that works in up to {MAX_SERVERS} servers, \
@@ -79,20 +79,16 @@ pub fn signal(text: &str) -> Signal {
         return Signal::Unknown;
     };
     let data = payload.get_mut("d").map(Value::take).unwrap_or_default();
-    match payload.get("op").and_then(Value::as_u64) {
+    match payload["op"].as_u64() {
         Some(0) => Signal::Dispatch {
-            seq: payload.get("s").and_then(Value::as_u64),
-            name: payload
-                .get("t")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned(),
+            seq: payload["s"].as_u64(),
+            name: payload["t"].as_str().unwrap_or_default().to_owned(),
             data,
         },
         Some(1) => Signal::HeartbeatWanted,
         Some(7) => Signal::Reconnect,
         Some(9) => Signal::InvalidSession(data.as_bool() == Some(true)),
-        Some(10) => match data.get("heartbeat_interval").and_then(Value::as_u64) {
+        Some(10) => match data["heartbeat_interval"].as_u64() {
             // A heart that races or stands still would be a fault of theirs that hurts us.
             Some(millis) => Signal::Hello(Duration::from_millis(millis.clamp(100, 300_000))),
             None => Signal::Unknown,
@@ -181,6 +177,13 @@ impl End {
             rest: false,
         }
     }
+
+    fn later(detail: &str) -> Self {
+        Self::Again {
+            detail: detail.to_owned(),
+            rest: true,
+        }
+    }
 }
 
 /// Where a connection is.
@@ -258,16 +261,12 @@ impl Machine {
                 Step::Alive
             }
             Signal::Reconnect => Step::Leave(End::again("Discord asked to connect anew")),
-            Signal::InvalidSession(true) => Step::Leave(End::Again {
-                detail: "Discord asked to resume the session anew".to_owned(),
-                rest: true,
-            }),
+            Signal::InvalidSession(true) => {
+                Step::Leave(End::later("Discord asked to resume the session anew"))
+            }
             Signal::InvalidSession(false) => {
                 self.forget();
-                Step::Leave(End::Again {
-                    detail: "Discord gave the session up".to_owned(),
-                    rest: true,
-                })
+                Step::Leave(End::later("Discord gave the session up"))
             }
             Signal::Dispatch { seq, name, data } => Step::Handle { seq, name, data },
         }
@@ -334,12 +333,9 @@ impl Machine {
                 self.forget();
                 End::again(format!("Discord ended the session (close code {code})"))
             }
-            Some(4008) => End::Again {
-                detail:
-                    "Discord closed the connection, because too much was sent (close code 4008)"
-                        .to_owned(),
-                rest: true,
-            },
+            Some(4008) => End::later(
+                "Discord closed the connection, because too much was sent (close code 4008)",
+            ),
             Some(code) => End::again(format!("Discord closed the connection (close code {code})")),
             None => End::again("the connection to Discord broke off"),
         }

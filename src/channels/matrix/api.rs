@@ -298,7 +298,7 @@ pub fn judge(answer: Answer, scrub: &dyn Fn(&str) -> String) -> Result<Value, Ca
     let name = scrub(text("errcode").unwrap_or_default());
     let mut detail = scrub(text("error").unwrap_or("no description"));
     if status == 429 || name == "M_LIMIT_EXCEEDED" {
-        let said = answer.body.get("retry_after_ms").and_then(Value::as_u64);
+        let said = answer.body["retry_after_ms"].as_u64();
         let rest = said.map(Duration::from_millis);
         return Err(CallError::Limited {
             retry_after: rest

@@ -293,9 +293,9 @@ impl Deliverer {
                 // The homeserver has reached a limit of its own.
                 "M_RESOURCE_LIMIT_EXCEEDED" => return parts::retry_in(300, now, said),
                 "M_FORBIDDEN" => {
-                    return SendOutcome::Failed {
-                        error: format!("the bot may not write there (was it removed?): {said}"),
-                    };
+                    return parts::never(format!(
+                        "the bot may not write there (was it removed?): {said}"
+                    ));
                 }
                 _ => {}
             }

@@ -149,13 +149,11 @@ impl ProcessPlatform {
             return self.outcome(&part.conversation, answer);
         }
         if file.artifact.size > MAX_FILE {
-            return SendOutcome::Failed {
-                error: format!(
-                    "{} has more than the {} MiB that a bridge's program can be handed",
-                    limit_line(&file.name, SAID),
-                    MAX_FILE >> 20
-                ),
-            };
+            return parts::never(format!(
+                "{} has more than the {} MiB that a bridge's program can be handed",
+                limit_line(&file.name, SAID),
+                MAX_FILE >> 20
+            ));
         }
         let content = match parts::file_content(self.port.as_ref(), file).await {
             Ok(content) => content,

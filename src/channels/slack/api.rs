@@ -199,7 +199,7 @@ fn judge(answer: Answer) -> Result<Value, CallError> {
             everything: false,
         });
     }
-    match answer.body.get("ok").and_then(Value::as_bool) {
+    match answer.body["ok"].as_bool() {
         Some(true) if (200..300).contains(&status) => Ok(answer.body),
         Some(false) => Err(refusal(status, rest, &answer.body)),
         _ => Err(match status {

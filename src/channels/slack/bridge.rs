@@ -27,7 +27,7 @@ use crate::channels::slack::me::Me;
 use crate::channels::slack::memory::Memory;
 use crate::channels::slack::position::Position;
 use crate::channels::slack::receive::{self, Receiver, SocketTimes, broken};
-use crate::channels::sync::{lock, unless_stopped};
+use crate::channels::sync::lock;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::Clock;
 use crate::config::secret::Secret;
@@ -320,10 +320,11 @@ impl Bridge for SlackBridge {
             let opened = receive::open(&api, self.options.socket).await?;
             Ok::<_, ChannelError>((me, cursor, opened))
         };
-        let Some(begun) = unless_stopped(&shutdown, begin).await else {
-            return Ok(());
+        let (me, cursor, opened) = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return Ok(()),
+            begun = begin => begun?,
         };
-        let (me, cursor, opened) = begun?;
         let mut position = Position::stored(cursor.as_deref(), &me.account());
         let gaps = position.hold_all();
         let intake = Arc::new(Intake::new(

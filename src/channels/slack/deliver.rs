@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::channels::card::{self, CardLimit, Line};
@@ -155,8 +155,7 @@ impl Platform for Deliverer {
     ) -> Option<String> {
         let target = self.target(conversation).await.ok()?;
         let text: String = to_slack(text).chars().take(MAX_UPDATE).collect();
-        let mut message = Map::new();
-        message.insert("text".to_owned(), json!(text));
+        let message = json!({ "text": text });
         let done = match shown {
             Some(ts) => self
                 .update(&target.channel, ts, message)
@@ -202,10 +201,7 @@ impl Deliverer {
             &texts,
             PIECE_TRIES,
             || self.may_send(&part.conversation),
-            |text, at| {
-                let message = Map::from_iter([("text".to_owned(), json!(text))]);
-                self.post(target, message, &part.idempotency_key, at)
-            },
+            |text, at| self.post(target, json!({ "text": text }), &part.idempotency_key, at),
             |error| self.note(&target.channel, error),
         );
         match sent.await {
@@ -222,22 +218,19 @@ impl Deliverer {
     async fn post(
         &self,
         target: &Target<'_>,
-        mut message: Map<String, Value>,
+        mut message: Value,
         key: &str,
         piece: usize,
     ) -> Result<String, CallError> {
         plainly(&mut message);
-        message.insert("channel".to_owned(), json!(target.channel));
+        message["channel"] = json!(target.channel);
         if let Some(thread) = target.thread {
-            message.insert("thread_ts".to_owned(), json!(thread));
+            message["thread_ts"] = json!(thread);
         }
-        message.insert("unfurl_links".to_owned(), json!(false));
-        message.insert("unfurl_media".to_owned(), json!(false));
-        message.insert("metadata".to_owned(), metadata(key, piece));
-        let said = self
-            .api
-            .call("chat.postMessage", &Value::Object(message))
-            .await?;
+        message["unfurl_links"] = json!(false);
+        message["unfurl_media"] = json!(false);
+        message["metadata"] = metadata(key, piece);
+        let said = self.api.call("chat.postMessage", &message).await?;
         text_at(&said, "/ts")
             .map(str::to_owned)
             // Taken, but without its id nothing can refer to it.
@@ -245,22 +238,16 @@ impl Deliverer {
     }
 
     /// Changes a message to this one; it loses its buttons.
-    async fn update(
-        &self,
-        channel: &str,
-        ts: &str,
-        mut message: Map<String, Value>,
-    ) -> Result<(), CallError> {
+    async fn update(&self, channel: &str, ts: &str, mut message: Value) -> Result<(), CallError> {
         plainly(&mut message);
-        message.insert("channel".to_owned(), json!(channel));
-        message.insert("ts".to_owned(), json!(ts));
-        message.entry("blocks").or_insert_with(|| json!([]));
+        message["channel"] = json!(channel);
+        message["ts"] = json!(ts);
+        if message.get("blocks").is_none() {
+            message["blocks"] = json!([]);
+        }
         // All of our messages have metadata: one without is a sign that a look does not show them.
-        message.insert("metadata".to_owned(), metadata("changed", 0));
-        self.api
-            .call("chat.update", &Value::Object(message))
-            .await
-            .map(|_| ())
+        message["metadata"] = metadata("changed", 0);
+        self.api.call("chat.update", &message).await.map(drop)
     }
 
     fn sent(&self, external_refs: Vec<String>) -> SendOutcome {
@@ -307,14 +294,14 @@ fn metadata(key: &str, piece: usize) -> Value {
 }
 
 /// Our text is all there is in it: names in it mention nobody.
-fn plainly(message: &mut Map<String, Value>) {
-    message.insert("parse".to_owned(), json!("none"));
-    message.insert("link_names".to_owned(), json!(false));
+fn plainly(message: &mut Value) {
+    message["parse"] = json!("none");
+    message["link_names"] = json!(false);
 }
 
 /// The message that asks, and whether it shows everything.
-fn question(approval: &Approval, buttons: &[CardButton]) -> (Map<String, Value>, bool) {
-    let mut shown = (Map::new(), false);
+fn question(approval: &Approval, buttons: &[CardButton]) -> (Value, bool) {
+    let mut shown = (json!({}), false);
     for max in CARDS {
         let limit = CardLimit {
             max: *max,
@@ -332,13 +319,10 @@ fn question(approval: &Approval, buttons: &[CardButton]) -> (Map<String, Value>,
 }
 
 /// A message of lines, without buttons.
-fn blocks_message(lines: &[Line]) -> Map<String, Value> {
+fn blocks_message(lines: &[Line]) -> Value {
     message_of(lines, render::sections(lines).unwrap_or_default())
 }
 
-fn message_of(lines: &[Line], blocks: Vec<Value>) -> Map<String, Value> {
-    let mut message = Map::new();
-    message.insert("text".to_owned(), json!(render::fallback(lines)));
-    message.insert("blocks".to_owned(), json!(blocks));
-    message
+fn message_of(lines: &[Line], blocks: Vec<Value>) -> Value {
+    json!({ "text": render::fallback(lines), "blocks": blocks })
 }

@@ -46,40 +46,28 @@ pub struct LookUp<'a> {
     pub clock: &'a Clock,
 }
 
-/// What a history shows.
-enum SearchResult {
-    There(Vec<String>),
-    NotThere,
-    Unclear(String),
-}
-
 impl LookUp<'_> {
     /// Looks for a part.
     pub async fn look(&self, part: &Outbound) -> Delivery {
         let first = self.search(part).await;
         let last_sign = self.memory.lost_at(part.id).unwrap_or(self.born);
         let rest = self.settle.saturating_sub(last_sign.elapsed());
-        let shown = match first {
-            SearchResult::NotThere if !rest.is_zero() => {
+        match first {
+            Delivery::NotSent if !rest.is_zero() => {
                 tokio::time::sleep(rest).await;
                 self.search(part).await
             }
             shown => shown,
-        };
-        match shown {
-            SearchResult::There(external_refs) => Delivery::Sent { external_refs },
-            SearchResult::NotThere => Delivery::NotSent,
-            SearchResult::Unclear(detail) => Delivery::Unclear { detail },
         }
     }
 
-    async fn search(&self, part: &Outbound) -> SearchResult {
-        self.try_search(part).await.unwrap_or_else(|error| {
-            SearchResult::Unclear(format!("the history cannot be read: {error}"))
-        })
+    async fn search(&self, part: &Outbound) -> Delivery {
+        self.try_search(part)
+            .await
+            .unwrap_or_else(|error| unclear(format!("the history cannot be read: {error}")))
     }
 
-    async fn try_search(&self, part: &Outbound) -> Result<SearchResult, CallError> {
+    async fn try_search(&self, part: &Outbound) -> Result<Delivery, CallError> {
         let (channel, thread) = parse_conversation(&part.conversation);
         let channel = if is_user(channel) {
             self.memory.direct(self.api, channel).await?
@@ -137,6 +125,12 @@ impl LookUp<'_> {
     }
 }
 
+fn unclear(detail: impl Into<String>) -> Delivery {
+    Delivery::Unclear {
+        detail: detail.into(),
+    }
+}
+
 /// When a part was queued, in milliseconds since 1970: its id begins with that.
 fn queued_at(part: &Outbound) -> i64 {
     let bytes = part.id.to_bytes();
@@ -189,7 +183,7 @@ impl History {
         }
     }
 
-    fn shown(self, part: &Outbound, whole: bool) -> SearchResult {
+    fn shown(self, part: &Outbound, whole: bool) -> Delivery {
         let expected = match &part.body {
             OutboundBody::Markdown { text } => render::messages(text).len(),
             OutboundBody::File(_) | OutboundBody::Card { .. } | OutboundBody::CardUpdate { .. } => {
@@ -197,15 +191,15 @@ impl History {
             }
         };
         match self.pieces.len() {
-            0 if self.keyless => SearchResult::Unclear(
-                "a message of the bot is there that shows no key; it may be this one".to_owned(),
-            ),
-            0 if !whole => SearchResult::Unclear(
-                "the conversation is too long to be read back to it".to_owned(),
-            ),
-            0 => SearchResult::NotThere,
-            there if there >= expected => SearchResult::There(self.pieces.into_values().collect()),
-            there => SearchResult::Unclear(format!("{there} of {expected} pieces arrived")),
+            0 if self.keyless => {
+                unclear("a message of the bot is there that shows no key; it may be this one")
+            }
+            0 if !whole => unclear("the conversation is too long to be read back to it"),
+            0 => Delivery::NotSent,
+            there if there >= expected => Delivery::Sent {
+                external_refs: self.pieces.into_values().collect(),
+            },
+            there => unclear(format!("{there} of {expected} pieces arrived")),
         }
     }
 }

@@ -36,16 +36,12 @@ impl Memory {
 
     /// Whether a channel may show a status.
     pub fn shows_status(&self, channel: &str) -> bool {
-        let without = &self.without_status;
-        let without = lock(&without);
-        !without.contains(channel)
+        !lock(&self.without_status).contains(channel)
     }
 
     /// A channel shows no status.
     pub fn without_status(&self, channel: &str) {
-        let without = &self.without_status;
-        let mut without = lock(&without);
-        without.insert(channel.to_owned());
+        lock(&self.without_status).insert(channel.to_owned());
     }
 
     /// When a send of this part was last lost by this process.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -24,6 +24,7 @@ use crate::channels::slack::items::{self, Item};
 use crate::channels::slack::manifest::APPS;
 use crate::channels::slack::me::Me;
 use crate::channels::slack::words;
+use crate::channels::sync::or_never;
 use crate::channels::websocket::{Socket, SocketError, SocketMessage};
 use crate::config::secret::Secret;
 use crate::protocol::bridge::{Inbound, InboundBody};
@@ -169,7 +170,7 @@ async fn receive(
         tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(()),
-            heard = next(sockets.current.as_mut()) => match heard {
+            heard = or_never(sockets.current.as_mut().map(Socket::next)) => match heard {
                 Ok(message) => {
                     sockets.heard = Instant::now();
                     heed(receiver, sockets, message, answers, Which::Current).await?;
@@ -183,16 +184,16 @@ async fn receive(
                     return Err(lost(&error));
                 }
             },
-            heard = next(sockets.old.as_mut().map(|(socket, _)| socket)) => match heard {
+            heard = or_never(sockets.old.as_mut().map(|(socket, _)| socket.next())) => match heard {
                 Ok(message) => heed(receiver, sockets, message, answers, Which::Old).await?,
                 Err(_) => sockets.old = None,
             },
-            () = at(old_until) => {
+            () = or_never(old_until.map(sleep_until)) => {
                 if let Some((socket, _)) = sockets.old.take() {
                     answers.spawn(socket.close(NORMAL));
                 }
             }
-            opened = ready(sockets.opening.as_mut()) => {
+            opened = or_never(sockets.opening.as_mut()) => {
                 sockets.opening = None;
                 match opened {
                     Ok(opened) => replace(receiver, sockets, opened, answers),
@@ -212,27 +213,6 @@ async fn receive(
 enum Which {
     Current,
     Old,
-}
-
-async fn next(socket: Option<&mut Socket>) -> Result<SocketMessage, SocketError> {
-    match socket {
-        Some(socket) => socket.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn ready(opening: Option<&mut Opening>) -> Result<ReadySocket, ChannelError> {
-    match opening {
-        Some(opening) => opening.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
 }
 
 fn opening(receiver: &Receiver, rest: Duration) -> Opening {

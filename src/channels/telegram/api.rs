@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reqwest::multipart::{Form, Part};
 use reqwest::{Method, RequestBuilder};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::channels::http::{Answer, CallError, Http, HttpTimes, by_status, rest};
 use crate::config::settings::Secret;
@@ -79,7 +79,7 @@ impl Api {
     pub async fn upload(
         &self,
         method: &str,
-        params: &Map<String, Value>,
+        params: &Value,
         field: &'static str,
         file: &SentFile,
         content: &[u8],
@@ -91,7 +91,7 @@ impl Api {
                     detail: error.to_string(),
                 })?;
         let mut form = Form::new();
-        for (name, value) in params {
+        for (name, value) in params.as_object().into_iter().flatten() {
             let text = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
@@ -127,7 +127,7 @@ impl Api {
 
     /// What an answer says. A status alone decides only what the status alone can decide.
     fn judge(&self, mut answer: Answer) -> Result<Value, CallError> {
-        let ok = answer.body.get("ok").and_then(Value::as_bool);
+        let ok = answer.body["ok"].as_bool();
         if ok == Some(true)
             && (200..300).contains(&answer.status)
             && let Some(result) = answer.body.get_mut("result")
@@ -142,15 +142,11 @@ impl Api {
 
     fn refusal(&self, answer: &Answer) -> CallError {
         let body = &answer.body;
-        let code = body
-            .get("error_code")
-            .and_then(Value::as_u64)
+        let code = body["error_code"]
+            .as_u64()
             .and_then(|code| u16::try_from(code).ok())
             .unwrap_or(answer.status);
-        let description = body
-            .get("description")
-            .and_then(Value::as_str)
-            .unwrap_or("no description");
+        let description = body["description"].as_str().unwrap_or("no description");
         let detail = self.http.scrub(description);
         let parameter = |name| body.get("parameters").and_then(|given| given.get(name));
         match code {

@@ -15,12 +15,9 @@ pub async fn findings(api: &Api, channel: &str, webhook_url: Option<&str>) -> Ve
         Ok(me) => me,
         Err(error) => return vec![token(&error)],
     };
-    let name = me.get("username").and_then(Value::as_str).unwrap_or("?");
+    let name = me["username"].as_str().unwrap_or("?");
     let mut findings = vec![ok("token", format!("of @{}", reveal_line(name)))];
-    let reads_all = me
-        .get("can_read_all_group_messages")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
+    let reads_all = me["can_read_all_group_messages"].as_bool().unwrap_or(false);
     findings.push(if reads_all {
         ok("groups", "the bot sees every message of its groups")
     } else {
@@ -62,13 +59,10 @@ fn token(error: &CallError) -> Finding {
 
 /// Who gets the updates.
 fn updates(api: &Api, info: &Value, channel: &str, webhook_url: Option<&str>) -> Finding {
-    let set = info.get("url").and_then(Value::as_str).unwrap_or_default();
-    let waiting = info
-        .get("pending_update_count")
-        .and_then(Value::as_u64)
-        .unwrap_or(0);
+    let set = info["url"].as_str().unwrap_or_default();
+    let waiting = info["pending_update_count"].as_u64().unwrap_or(0);
     let wanted = webhook_url.map(|base| webhook::address(base, channel));
-    let problem = info.get("last_error_message").and_then(Value::as_str);
+    let problem = info["last_error_message"].as_str();
     match (wanted, set) {
         (None, "") => ok("updates", format!("asked for; {waiting} wait")),
         (None, _) => warn(

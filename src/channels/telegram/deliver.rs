@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::channels::card::{self, CardLimit};
 use crate::channels::health::HealthLog;
@@ -180,24 +180,20 @@ impl Deliverer {
         loop {
             let mut params = match message {
                 Message::Text(text) => body(target.chat, text, as_html),
-                Message::File { .. } => {
-                    Map::from_iter([("chat_id".to_owned(), json!(target.chat))])
-                }
+                Message::File { .. } => json!({ "chat_id": target.chat }),
             };
             if let Some(thread) = target.thread {
-                params.insert("message_thread_id".to_owned(), json!(thread));
+                params["message_thread_id"] = json!(thread);
             }
             if let Some(message_id) = target.reply_to {
-                params.insert(
-                    "reply_parameters".to_owned(),
-                    json!({ "message_id": message_id, "allow_sending_without_reply": true }),
-                );
+                params["reply_parameters"] =
+                    json!({ "message_id": message_id, "allow_sending_without_reply": true });
             }
             if let Some(keyboard) = keyboard {
-                params.insert("reply_markup".to_owned(), keyboard.clone());
+                params["reply_markup"] = keyboard.clone();
             }
             let answer = match message {
-                Message::Text(_) => self.api.call("sendMessage", &Value::Object(params)).await,
+                Message::Text(_) => self.api.call("sendMessage", &params).await,
                 Message::File { file, content } => {
                     let (method, field) = if as_document {
                         DOCUMENT
@@ -209,7 +205,7 @@ impl Deliverer {
             };
             let error = match answer {
                 Ok(message) => {
-                    return match message.get("message_id").and_then(Value::as_i64) {
+                    return match message["message_id"].as_i64() {
                         Some(message_id) => Ok(message_id.to_string()),
                         // Taken, but without its id nothing can refer to it.
                         None => Err(CallError::lost(
@@ -255,13 +251,9 @@ impl Deliverer {
         let mut as_html = true;
         loop {
             let mut params = body(chat, text, as_html);
-            params.insert("message_id".to_owned(), json!(message_id));
-            params.insert("reply_markup".to_owned(), json!({ "inline_keyboard": [] }));
-            match self
-                .api
-                .call("editMessageText", &Value::Object(params))
-                .await
-            {
+            params["message_id"] = json!(message_id);
+            params["reply_markup"] = json!({ "inline_keyboard": [] });
+            match self.api.call("editMessageText", &params).await {
                 Ok(_) => return Ok(()),
                 Err(error) if refused_with(&error, "message is not modified") => return Ok(()),
                 Err(error) if as_html && refused_with(&error, "can't parse entities") => {
@@ -327,9 +319,7 @@ impl Platform for Deliverer {
 
     async fn deliver(&self, part: &Outbound) -> SendOutcome {
         let Some((chat, thread)) = parse_conversation(&part.conversation) else {
-            return SendOutcome::Failed {
-                error: "the conversation is not a Telegram chat".to_owned(),
-            };
+            return parts::never("the conversation is not a Telegram chat");
         };
         let target = Target {
             chat: self.current(chat),
@@ -364,9 +354,7 @@ impl Platform for Deliverer {
                 external_ref,
             } => {
                 let Ok(message_id) = external_ref.parse::<i64>() else {
-                    return SendOutcome::Failed {
-                        error: "the card's message id is not one of Telegram's".to_owned(),
-                    };
+                    return parts::never("the card's message id is not one of Telegram's");
                 };
                 let text = render::lines(&card::outcome(approval));
                 match self.edit(target.chat, message_id, &text).await {
@@ -385,20 +373,12 @@ impl Platform for Deliverer {
         if !self.pacing.take_typing(&chat.to_string(), Instant::now()) {
             return;
         }
-        let mut params = Map::new();
-        params.insert("chat_id".to_owned(), json!(chat));
-        params.insert("action".to_owned(), json!("typing"));
+        let mut params = json!({ "chat_id": chat, "action": "typing" });
         if let Some(thread) = thread {
-            params.insert("message_thread_id".to_owned(), json!(thread));
+            params["message_thread_id"] = json!(thread);
         }
-        let answer = self
-            .api
-            .call("sendChatAction", &Value::Object(params))
-            .await;
-        match answer {
-            Err(CallError::Limited { retry_after, .. }) => {
-                self.freeze(chat, retry_after);
-            }
+        match self.api.call("sendChatAction", &params).await {
+            Err(CallError::Limited { retry_after, .. }) => self.freeze(chat, retry_after),
             // A chat that refuses us says so at the next message too.
             Err(CallError::Refused { .. }) => {}
             answer => self.health.optional("sendChatAction", &answer),
@@ -492,19 +472,13 @@ fn is_plain(path: &str) -> bool {
 }
 
 /// The parameters that sends and edits share. Link previews are always off.
-fn body(chat: i64, text: &MessageText, as_html: bool) -> Map<String, Value> {
-    let mut params = Map::new();
-    params.insert("chat_id".to_owned(), json!(chat));
-    if as_html {
-        params.insert("text".to_owned(), json!(text.html));
-        params.insert("parse_mode".to_owned(), json!("HTML"));
+fn body(chat: i64, text: &MessageText, as_html: bool) -> Value {
+    let mut params = if as_html {
+        json!({ "chat_id": chat, "text": text.html, "parse_mode": "HTML" })
     } else {
-        params.insert("text".to_owned(), json!(text.plain));
-    }
-    params.insert(
-        "link_preview_options".to_owned(),
-        json!({ "is_disabled": true }),
-    );
+        json!({ "chat_id": chat, "text": text.plain })
+    };
+    params["link_preview_options"] = json!({ "is_disabled": true });
     params
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -65,14 +65,14 @@ pub async fn run(
     let answers = TaskTracker::new();
     let mut conflicts: u32 = 0;
     let ended = loop {
-        let mut params = Map::new();
-        params.insert("timeout".to_owned(), json!(poller.poll_timeout.as_secs()));
-        params.insert("limit".to_owned(), json!(100));
-        params.insert("allowed_updates".to_owned(), json!(ALLOWED_UPDATES));
+        let mut params = json!({
+            "timeout": poller.poll_timeout.as_secs(),
+            "limit": 100,
+            "allowed_updates": ALLOWED_UPDATES,
+        });
         if let Some(offset) = position.offset {
-            params.insert("offset".to_owned(), json!(offset));
+            params["offset"] = json!(offset);
         }
-        let params = Value::Object(params);
         let asked = Instant::now();
         let limit = poller.poll_timeout + POLL_SLACK;
         let poll = poller.api.call_within("getUpdates", &params, limit);
@@ -223,15 +223,12 @@ async fn answer_click(
     callback_id: String,
     feedback: Option<String>,
 ) {
-    let mut params = Map::new();
-    params.insert("callback_query_id".to_owned(), json!(callback_id));
+    let mut params = json!({ "callback_query_id": callback_id });
     if let Some(feedback) = feedback {
         let toast: String = feedback.chars().take(MAX_TOAST).collect();
-        params.insert("text".to_owned(), json!(toast));
+        params["text"] = json!(toast);
     }
-    let answer = api
-        .call("answerCallbackQuery", &Value::Object(params))
-        .await;
+    let answer = api.call("answerCallbackQuery", &params).await;
     if let Err(error @ CallError::Refused { .. }) = &answer {
         // Too late: an answer all the same.
         tracing::debug!(%error, "a click was not acknowledged in time");
@@ -243,23 +240,20 @@ async fn answer_click(
 /// After a 409: says so, and how long to wait. A poll of our own from before a restart may linger at the
 /// server for some seconds, so a few conflicts mean nothing.
 async fn conflict(poller: &Poller, conflicts: u32, description: &str) -> Duration {
-    if description.to_ascii_lowercase().contains("webhook") {
-        poller.health.receive_failing(
-            "a webhook was set for this token; removing it, because this channel polls".to_owned(),
-        );
+    let is_webhook = description.to_ascii_lowercase().contains("webhook");
+    let problem = if is_webhook {
+        "a webhook was set for this token; removing it, because this channel polls"
+    } else if conflicts < CONFLICTS_TOLERATED {
+        "an earlier poll with this token has not ended yet; trying again"
+    } else {
+        "another instance is polling with this token: stop it, or get this one a bot of its own from @BotFather"
+    };
+    poller.health.receive_failing(problem.to_owned());
+    if is_webhook {
         let params = json!({ "drop_pending_updates": false });
         if let Err(error) = poller.api.call("deleteWebhook", &params).await {
             tracing::warn!(%error, "the webhook could not be removed");
         }
-    } else if conflicts < CONFLICTS_TOLERATED {
-        poller.health.receive_failing(
-            "an earlier poll with this token has not ended yet; trying again".to_owned(),
-        );
-    } else {
-        poller.health.receive_failing(
-            "another instance is polling with this token: stop it, or get this one a bot of its own from @BotFather"
-                .to_owned(),
-        );
     }
     let base = poller.conflict_delay * conflicts.min(10);
     base.mul_f64(0.5 + jitter())

@@ -133,11 +133,8 @@ async fn look(poller: &Poller) -> Result<(), ChannelError> {
             }
         },
     };
-    let waiting = info
-        .get("pending_update_count")
-        .and_then(Value::as_u64)
-        .unwrap_or(0);
-    let error = info.get("last_error_message").and_then(Value::as_str);
+    let waiting = info["pending_update_count"].as_u64().unwrap_or(0);
+    let error = info["last_error_message"].as_str();
     match error.filter(|_| waiting > 0) {
         Some(error) => poller.health.receive_failing(format!(
             "Telegram cannot deliver {waiting} updates: {}; check that webhook_url leads here over HTTPS",

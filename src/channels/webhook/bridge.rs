@@ -285,19 +285,12 @@ impl Receiver {
                 } else {
                     "accepted"
                 };
-                RequestOutcome::Answer(WebhookAnswer {
-                    status: 202,
-                    retry_after: None,
-                    body: if is_turn {
-                        json!({ "state": state })
-                    } else {
-                        json!({
-                            "state": state,
-                            "disposition": ingested.disposition,
-                            "feedback": ingested.feedback,
-                        })
-                    },
-                })
+                let mut body = json!({ "state": state });
+                if !is_turn {
+                    body["disposition"] = json!(ingested.disposition);
+                    body["feedback"] = json!(ingested.feedback);
+                }
+                RequestOutcome::Answer(answer(202, body))
             }
             Ok(None) => RequestOutcome::Answer(refusal(422, "it can never be stored")),
             Err(problem) => {
@@ -369,12 +362,7 @@ impl Receiver {
         while let Ok(message) = heard.try_recv() {
             messages.push(message);
         }
-        let state = if answered { "answered" } else { "accepted" };
-        WebhookAnswer {
-            status: if answered { 200 } else { 202 },
-            retry_after: None,
-            body: json!({ "state": state, "messages": messages }),
-        }
+        said(answered, "accepted", &messages)
     }
 }
 
@@ -383,20 +371,27 @@ fn repeated(messages: &[OutgoingMessage]) -> WebhookAnswer {
     let answered = messages
         .iter()
         .any(|message| matches!(message.content, OutgoingContent::Reply { .. }));
+    said(answered, "repeated", messages)
+}
+
+/// What the agent said to a message; `otherwise` is its state where that is no reply.
+fn said(answered: bool, otherwise: &str, messages: &[OutgoingMessage]) -> WebhookAnswer {
+    let (status, state) = if answered {
+        (200, "answered")
+    } else {
+        (202, otherwise)
+    };
+    answer(status, json!({ "state": state, "messages": messages }))
+}
+
+fn answer(status: u16, body: Value) -> WebhookAnswer {
     WebhookAnswer {
-        status: if answered { 200 } else { 202 },
+        status,
         retry_after: None,
-        body: json!({
-            "state": if answered { "answered" } else { "repeated" },
-            "messages": messages,
-        }),
+        body,
     }
 }
 
 fn refusal(status: u16, error: &str) -> WebhookAnswer {
-    WebhookAnswer {
-        status,
-        retry_after: None,
-        body: Value::from_iter([("error", error)]),
-    }
+    answer(status, json!({ "error": error }))
 }

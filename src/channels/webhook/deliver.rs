@@ -207,16 +207,13 @@ impl Platform for Deliverer {
             None if self.waiters.tell(&message) => {}
             None if matches!(message.content, OutgoingContent::Notice { .. }) => {
                 // Nobody asked for it, and it is no answer.
-                return SendOutcome::Failed {
-                    error: "nobody waits, and the channel has no callback_url".to_owned(),
-                };
+                return parts::never("nobody waits, and the channel has no callback_url");
             }
             None if part.attempts >= UNHEARD_TRIES => {
-                return SendOutcome::Failed {
-                    error: "nobody waits for the answer: set callback_url under the channel, or post the message again \
-                            with `Prefer: wait=60`"
-                        .to_owned(),
-                };
+                return parts::never(
+                    "nobody waits for the answer: set callback_url under the channel, or post the message again \
+                            with `Prefer: wait=60`",
+                );
             }
             None => {
                 return parts::retry_in(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leverframe::channels::channel::Bridge as _;
 use leverframe::channels::discord::bridge::{DiscordBridge, DiscordOptions};
+use leverframe::channels::http::HttpTimes;
 use leverframe::channels::pacing::PacingLimits;
 use leverframe::channels::supervisor::{Backoff, spawn};
 use leverframe::client::channel_port::ChannelPort;
@@ -27,8 +28,10 @@ pub fn ada() -> User {
 /// Fast times, no pacing.
 pub fn options() -> DiscordOptions {
     DiscordOptions {
-        connect_timeout: Duration::from_secs(2),
-        request_timeout: Duration::from_secs(2),
+        http: HttpTimes {
+            connect: Duration::from_secs(2),
+            request: Duration::from_secs(2),
+        },
         interval: Duration::ZERO,
         pacing: PacingLimits {
             typing: Duration::from_secs(4),

@@ -8,7 +8,6 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::channels::process::conform::lab::Lab;
 use crate::channels::process::conform::peer::{CONVERSATION, Peer};
-use crate::channels::process::conform::table::CaseKind;
 use crate::channels::process::wire::{
     BridgeMessage, Idempotency, MAX_UNACKED, ProgramMessage, TextFormat, VERSION,
 };
@@ -25,35 +24,9 @@ const LONG: usize = 20_000;
 const MANY: usize = 3;
 
 /// Why a case is left out; none = it was tried.
-type Left = Option<&'static str>;
+pub type Left = Option<&'static str>;
 
-/// Tries a case. The error says what the program did in place of what is expected.
-pub async fn run(kind: CaseKind, lab: &Lab<'_>) -> Result<Left, String> {
-    match kind {
-        CaseKind::Hello => hello(lab).await,
-        CaseKind::Version => version(lab).await,
-        CaseKind::Garbage => garbage(lab).await,
-        CaseKind::Echo => echo(lab).await,
-        CaseKind::Characters => characters(lab).await,
-        CaseKind::LongText => long_text(lab).await,
-        CaseKind::OrderOfAcks => order_of_acks(lab).await,
-        CaseKind::LateAcks => late_acks(lab).await,
-        CaseKind::Redelivery => redelivery(lab).await,
-        CaseKind::NativeKey => native_key(lab).await,
-        CaseKind::LookUp => look_up(lab).await,
-        CaseKind::Retry => answered(lab, "retry").await,
-        CaseKind::Failed => answered(lab, "failed").await,
-        CaseKind::Unknown => answered(lab, "unknown").await,
-        CaseKind::Edits => edits(lab).await,
-        CaseKind::Buttons => buttons(lab).await,
-        CaseKind::Files => files(lab).await,
-        CaseKind::Typing => typing(lab).await,
-        CaseKind::Shutdown => shutdown(lab).await,
-        CaseKind::ClosedInput => closed_input(lab).await,
-    }
-}
-
-async fn hello(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn hello(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::started(lab, VERSION).await?;
     let hello = peer.take_hello().await?;
     if hello.protocol != VERSION {
@@ -67,7 +40,7 @@ async fn hello(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn version(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn version(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::started(lab, STRANGE_VERSION).await?;
     let said = tokio::time::timeout(END, async {
         loop {
@@ -87,7 +60,7 @@ async fn version(lab: &Lab<'_>) -> Result<Left, String> {
     }
 }
 
-async fn garbage(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn garbage(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     let long = "x".repeat(100_000);
     for line in [
@@ -104,7 +77,7 @@ async fn garbage(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn echo(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn echo(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     let message = peer.echo(&lab.text("hello")).await?;
     if message.item.conversation != CONVERSATION {
@@ -120,7 +93,7 @@ async fn echo(lab: &Lab<'_>) -> Result<Left, String> {
     }
 }
 
-async fn characters(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn characters(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     let text = format!(
         "{}: Grüße, 你好, 👩‍👩‍👧‍👦 🇩🇪 e\u{301}, \"quoted\" \\ back <b>&amp;</b>\nsecond line\t🏳️‍🌈",
@@ -156,7 +129,7 @@ async fn characters(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn long_text(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn long_text(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     let Some(hello) = peer.hello.clone() else {
         return Err("no hello".to_owned());
@@ -194,7 +167,7 @@ async fn long_text(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn order_of_acks(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn order_of_acks(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     peer.acks = false;
     let mut items = Vec::new();
@@ -213,7 +186,7 @@ async fn order_of_acks(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn late_acks(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn late_acks(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     peer.acks = false;
     for _ in 1..MAX_UNACKED {
@@ -225,7 +198,7 @@ async fn late_acks(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn redelivery(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn redelivery(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     let before = peer.echo(&lab.text("before")).await?;
     if before.item.cursor.is_none() {
@@ -266,9 +239,9 @@ async fn redelivery(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn native_key(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn native_key(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
-    if !peer.has(Idempotency::NativeKey) {
+    if !peer.claims(|said| said.idempotency == Idempotency::NativeKey) {
         return Ok(Some("it keeps no keys"));
     }
     let text = lab.text("once");
@@ -284,9 +257,9 @@ async fn native_key(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn look_up(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn look_up(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
-    if !peer.has(Idempotency::Reconcile) {
+    if !peer.claims(|said| said.idempotency == Idempotency::Reconcile) {
         return Ok(Some("it cannot look"));
     }
     let text = lab.text("looked up");
@@ -304,14 +277,12 @@ async fn look_up(lab: &Lab<'_>) -> Result<Left, String> {
                 conversation: CONVERSATION.to_owned(),
             })
             .await?;
-        if answer.kind() != expected {
-            return Err(format!("`{}` in place of `{expected}`", answer.kind()));
-        }
+        answered_with(&answer, expected)?;
     }
     Ok(None)
 }
 
-async fn answered(lab: &Lab<'_>, expected: &str) -> Result<Left, String> {
+pub async fn answered(lab: &Lab<'_>, expected: &str) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     let text = format!("conform: {expected}");
     let answer = peer.send(&lab.text(&text), &text).await?;
@@ -322,13 +293,9 @@ async fn answered(lab: &Lab<'_>, expected: &str) -> Result<Left, String> {
     }
 }
 
-async fn edits(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn edits(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
-    if !peer
-        .hello
-        .as_ref()
-        .is_some_and(|hello| hello.capabilities.edits)
-    {
+    if !peer.claims(|capabilities| capabilities.edits) {
         return Ok(Some("it has no `edits`"));
     }
     let text = lab.text("to be edited");
@@ -366,13 +333,9 @@ async fn edits(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn buttons(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn buttons(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
-    if !peer
-        .hello
-        .as_ref()
-        .is_some_and(|hello| hello.capabilities.buttons)
-    {
+    if !peer.claims(|capabilities| capabilities.buttons) {
         return Ok(Some("it has no `buttons`"));
     }
     let text = lab.text("May it run?");
@@ -391,9 +354,7 @@ async fn buttons(lab: &Lab<'_>) -> Result<Left, String> {
             buttons,
         })
         .await?;
-    if answer.kind() != "sent" {
-        return Err(format!("`{}` in place of `sent`", answer.kind()));
-    }
+    answered_with(&answer, "sent")?;
     peer.expect("`click` with the token of the first button", |message| {
         matches!(message, ProgramMessage::Click { token: of, .. } if *of == token).then_some(())
     })
@@ -401,13 +362,9 @@ async fn buttons(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn files(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn files(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
-    if !peer
-        .hello
-        .as_ref()
-        .is_some_and(|hello| hello.capabilities.files)
-    {
+    if !peer.claims(|capabilities| capabilities.files) {
         return Ok(Some("it has no `files`"));
     }
     let content: Vec<u8> = (0..=255).cycle().take(70_000).collect();
@@ -424,9 +381,7 @@ async fn files(lab: &Lab<'_>) -> Result<Left, String> {
             reply_to: None,
         })
         .await?;
-    if answer.kind() != "sent" {
-        return Err(format!("`{}` in place of `sent`", answer.kind()));
-    }
+    answered_with(&answer, "sent")?;
     let reference = peer
         .expect("message with the file", |message| match message {
             ProgramMessage::Message(message) => {
@@ -449,7 +404,7 @@ async fn files(lab: &Lab<'_>) -> Result<Left, String> {
     }
 }
 
-async fn typing(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn typing(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     peer.tell(&BridgeMessage::Typing {
         conversation: CONVERSATION.to_owned(),
@@ -459,7 +414,7 @@ async fn typing(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-async fn shutdown(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn shutdown(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     peer.pong().await?;
     peer.tell(&BridgeMessage::Shutdown).await?;
@@ -471,10 +426,17 @@ async fn shutdown(lab: &Lab<'_>) -> Result<Left, String> {
     }
 }
 
-async fn closed_input(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn closed_input(lab: &Lab<'_>) -> Result<Left, String> {
     let mut peer = Peer::new(lab).await?;
     peer.pong().await?;
     peer.close_input();
     peer.ended(END).await?;
     Ok(None)
+}
+
+fn answered_with(answer: &ProgramMessage, expected: &str) -> Result<(), String> {
+    match answer.kind() {
+        kind if kind == expected => Ok(()),
+        kind => Err(format!("`{kind}` in place of `{expected}`")),
+    }
 }

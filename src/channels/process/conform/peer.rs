@@ -9,7 +9,7 @@ use crate::channels::process::conform::lab::Lab;
 use crate::channels::process::decode::{self, Line};
 use crate::channels::process::lines::Lines;
 use crate::channels::process::wire::{
-    BridgeMessage, Hello, Idempotency, MAX_FILE, MAX_LINE, Message, ProgramMessage, TextFormat,
+    BridgeMessage, Capabilities, Hello, MAX_FILE, MAX_LINE, Message, ProgramMessage, TextFormat,
     VERSION,
 };
 use crate::client::program::RunningProgram;
@@ -249,10 +249,10 @@ impl<'a> Peer<'a> {
         })
     }
 
-    /// Whether it claims this against doubled sends.
-    pub fn has(&self, idempotency: Idempotency) -> bool {
+    /// Whether it claims something in its hello.
+    pub fn claims(&self, claim: impl FnOnce(&Capabilities) -> bool) -> bool {
         let hello = self.hello.as_ref();
-        hello.is_some_and(|hello| hello.capabilities.idempotency == idempotency)
+        hello.is_some_and(|hello| claim(&hello.capabilities))
     }
 
     /// Whether a message with this text was said that nobody took.

@@ -1,6 +1,5 @@
 //! A trial: every case, one after the other.
 
-use crate::channels::process::conform::cases;
 use crate::channels::process::conform::lab::Lab;
 use crate::channels::process::conform::table::CASES;
 use crate::client::program::{LogLine, ProgramStarter};
@@ -48,7 +47,7 @@ pub async fn run(
         if at > 0 && !wanted(case.name) {
             continue;
         }
-        let result = match cases::run(case.kind, &lab).await {
+        let result = match (case.run)(&lab).await {
             Ok(None) => CaseResult::Passed,
             Ok(Some(why)) => CaseResult::Skipped {
                 why: why.to_owned(),
