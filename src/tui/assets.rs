@@ -3,6 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// How deep `inherits` may go.
+const MAX_DEPTH: usize = 4;
+
 /// Themes in the binary, by name.
 pub const THEMES: &[(&str, &str)] = &[
     ("catppuccin", include_str!("../../themes/catppuccin.toml")),
@@ -45,30 +51,12 @@ pub struct AssetError {
 }
 
 impl AssetError {
-    /// An error at a byte offset of `source`.
-    pub fn at(file: &str, source: &str, offset: usize, message: impl Into<String>) -> Self {
-        let before = source.get(..offset).unwrap_or(source);
-        Self {
-            file: file.to_owned(),
-            line: Some(before.matches('\n').count() + 1),
-            message: message.into(),
-        }
-    }
-
     /// An error of the file as a whole.
     pub fn whole(file: &str, message: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
             line: None,
             message: message.into(),
-        }
-    }
-
-    /// A TOML syntax error.
-    pub fn syntax(file: &str, source: &str, error: &toml::de::Error) -> Self {
-        match error.span() {
-            Some(span) => Self::at(file, source, span.start, error.message()),
-            None => Self::whole(file, error.message()),
         }
     }
 }
@@ -80,6 +68,26 @@ pub struct Source {
     pub file: String,
     /// Content.
     pub text: String,
+}
+
+impl Source {
+    /// An error at a byte offset.
+    pub fn error(&self, offset: usize, message: impl Into<String>) -> AssetError {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        AssetError {
+            file: self.file.clone(),
+            line: Some(before.matches('\n').count() + 1),
+            message: message.into(),
+        }
+    }
+
+    /// A TOML syntax error.
+    pub fn syntax_error(&self, error: &toml::de::Error) -> AssetError {
+        match error.span() {
+            Some(span) => self.error(span.start, error.message()),
+            None => AssetError::whole(&self.file, error.message()),
+        }
+    }
 }
 
 /// What is being looked for.
@@ -173,6 +181,34 @@ pub fn find(kind: AssetKind, name: &str, user_dir: Option<&Path>) -> Result<Sour
             },
         )
     })
+}
+
+/// What the file `name` inherits from, `depth` files deep, and its name.
+pub fn parent<'i>(
+    kind: AssetKind,
+    (name, source): (&str, &Source),
+    user_dir: Option<&Path>,
+    depth: usize,
+    inherits: &'i Spanned<DeValue<'_>>,
+) -> Result<(&'i str, Source), AssetError> {
+    let at = inherits.span().start;
+    let word = kind.word();
+    let parent = inherits
+        .get_ref()
+        .as_str()
+        .ok_or_else(|| source.error(at, format!("`inherits` must be the name of a {word}")))?;
+    if depth >= MAX_DEPTH {
+        let text = format!("`inherits` goes in a circle or more than {MAX_DEPTH} deep");
+        return Err(source.error(at, text));
+    }
+    // A user's `default` may inherit the shipped `default`: that is how one key is changed.
+    let found = if parent == name {
+        shipped(kind, parent)
+            .ok_or_else(|| source.error(at, format!("`{parent}` inherits itself")))?
+    } else {
+        find(kind, parent, user_dir).map_err(|error| source.error(at, error.to_string()))?
+    };
+    Ok((parent, found))
 }
 
 /// The user's file of this name, when it exists. Names with path separators are never looked up.

@@ -14,8 +14,6 @@ use crate::tui::keymap::lookup::{Binding, Keymap};
 
 /// Unbinds a key of the inherited keymap.
 const UNBIND: &str = "none";
-/// How deep `inherits` may go.
-const MAX_DEPTH: usize = 4;
 
 /// The shipped default keymap. Its validity is a test; a broken one yields no bindings but the stop.
 pub fn default_keymap() -> Keymap {
@@ -35,13 +33,15 @@ pub fn parse(
     user_dir: Option<&Path>,
     depth: usize,
 ) -> Result<Keymap, AssetError> {
-    let Source { file, text } = source;
-    let document = DeTable::parse(text).map_err(|error| AssetError::syntax(file, text, &error))?;
+    let document = DeTable::parse(&source.text).map_err(|error| source.syntax_error(&error))?;
     let root = document.get_ref();
 
     let mut keymap = Keymap::default();
     if let Some(inherits) = root.get("inherits") {
-        keymap = inherited(name, source, user_dir, depth, inherits)?;
+        let kind = AssetKind::Keymap;
+        let own = (name, source);
+        let (parent, found) = assets::parent(kind, own, user_dir, depth, inherits)?;
+        keymap = parse(parent, &found, user_dir, depth + 1)?;
     }
     name.clone_into(&mut keymap.name);
 
@@ -57,17 +57,10 @@ pub fn parse(
                 Some(near) => format!("did you mean `[{near}]`?"),
                 None => format!("expected one of {}", known.collect::<Vec<_>>().join(", ")),
             };
-            return Err(AssetError::at(
-                file,
-                text,
-                at,
-                format!("`[{word}]` is not a table of a keymap; {hint}"),
-            ));
+            return Err(source.error(at, format!("`[{word}]` is not a table of a keymap; {hint}")));
         };
         let DeValue::Table(table) = value.get_ref() else {
-            return Err(AssetError::at(
-                file,
-                text,
+            return Err(source.error(
                 at,
                 format!("`{word}` must be a table of `\"key\" = \"action\"` lines"),
             ));
@@ -83,42 +76,6 @@ pub fn parse(
     Ok(keymap)
 }
 
-fn inherited(
-    name: &str,
-    source: &Source,
-    user_dir: Option<&Path>,
-    depth: usize,
-    inherits: &Spanned<DeValue<'_>>,
-) -> Result<Keymap, AssetError> {
-    let Source { file, text } = source;
-    let at = inherits.span().start;
-    let Some(parent) = inherits.get_ref().as_str() else {
-        return Err(AssetError::at(
-            file,
-            text,
-            at,
-            "`inherits` must be the name of a keymap",
-        ));
-    };
-    if depth >= MAX_DEPTH {
-        return Err(AssetError::at(
-            file,
-            text,
-            at,
-            format!("`inherits` goes in a circle or more than {MAX_DEPTH} deep"),
-        ));
-    }
-    // A user's `default` may inherit the shipped `default`: that is how one key is changed.
-    let parent_source = if parent == name {
-        assets::shipped(AssetKind::Keymap, parent)
-            .ok_or_else(|| AssetError::at(file, text, at, format!("`{parent}` inherits itself")))?
-    } else {
-        assets::find(AssetKind::Keymap, parent, user_dir)
-            .map_err(|error| AssetError::at(file, text, at, error.to_string()))?
-    };
-    parse(parent, &parent_source, user_dir, depth + 1)
-}
-
 fn bind(
     keymap: &mut Keymap,
     context: Context,
@@ -126,14 +83,11 @@ fn bind(
     key: &Spanned<std::borrow::Cow<'_, str>>,
     action: &Spanned<DeValue<'_>>,
 ) -> Result<(), AssetError> {
-    let Source { file, text } = source;
-    let keys = parse_sequence(key.get_ref())
-        .map_err(|message| AssetError::at(file, text, key.span().start, message))?;
+    let keys =
+        parse_sequence(key.get_ref()).map_err(|message| source.error(key.span().start, message))?;
     let at = action.span().start;
     let Some(word) = action.get_ref().as_str() else {
-        return Err(AssetError::at(
-            file,
-            text,
+        return Err(source.error(
             at,
             format!("`{}` must name an action in quotes", key.get_ref()),
         ));
@@ -149,15 +103,10 @@ fn bind(
             || "the help overlay (`?`) lists them".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        return Err(AssetError::at(
-            file,
-            text,
-            at,
-            format!("`{word}` is not an action; {hint}"),
-        ));
+        return Err(source.error(at, format!("`{word}` is not an action; {hint}")));
     };
     if let Some(problem) = misplaced(action, context) {
-        return Err(AssetError::at(file, text, at, problem));
+        return Err(source.error(at, problem));
     }
     bindings.push(Binding { keys, action });
     Ok(())
@@ -248,7 +197,7 @@ fn check(keymap: &Keymap, source: &Source) -> Result<(), AssetError> {
                             &print_sequence(&other.keys),
                         )
                     }) {
-                        Some(offset) => AssetError::at(&source.file, &source.text, offset, message),
+                        Some(offset) => source.error(offset, message),
                         None => AssetError::whole(&source.file, message),
                     },
                 );

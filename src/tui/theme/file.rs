@@ -15,8 +15,6 @@ use crate::tui::assets::{self, AssetError, AssetKind, Source};
 use crate::tui::theme::depth::{ColorDepth, reduce_style};
 use crate::tui::theme::roles::{Role, Theme};
 
-/// How deep `inherits` may go.
-const MAX_DEPTH: usize = 4;
 /// What a role can be beside coloured.
 const MODIFIERS: &[(&str, Modifier)] = &[
     ("bold", Modifier::BOLD),
@@ -113,37 +111,14 @@ fn parse_raw(
     user_dir: Option<&Path>,
     depth: usize,
 ) -> Result<Raw, AssetError> {
-    let Source { file, text } = source;
-    let document = DeTable::parse(text).map_err(|error| AssetError::syntax(file, text, &error))?;
+    let document = DeTable::parse(&source.text).map_err(|error| source.syntax_error(&error))?;
     let root = document.get_ref();
     let mut raw = Raw::default();
     if let Some(inherits) = root.get("inherits") {
-        let at = inherits.span().start;
-        let Some(parent) = inherits.get_ref().as_str() else {
-            return Err(AssetError::at(
-                file,
-                text,
-                at,
-                "`inherits` must be the name of a theme",
-            ));
-        };
-        if depth >= MAX_DEPTH {
-            return Err(AssetError::at(
-                file,
-                text,
-                at,
-                format!("`inherits` goes in a circle or more than {MAX_DEPTH} deep"),
-            ));
-        }
-        let parent_source = if parent == name {
-            assets::shipped(AssetKind::Theme, parent).ok_or_else(|| {
-                AssetError::at(file, text, at, format!("`{parent}` inherits itself"))
-            })?
-        } else {
-            assets::find(AssetKind::Theme, parent, user_dir)
-                .map_err(|error| AssetError::at(file, text, at, error.to_string()))?
-        };
-        raw = parse_raw(parent, &parent_source, user_dir, depth + 1)?;
+        let kind = AssetKind::Theme;
+        let own = (name, source);
+        let (parent, found) = assets::parent(kind, own, user_dir, depth, inherits)?;
+        raw = parse_raw(parent, &found, user_dir, depth + 1)?;
     }
     if let Some(palette) = root.get("palette") {
         for (color_name, value) in table(source, palette, "palette")? {
@@ -162,9 +137,7 @@ fn parse_raw(
                 }
             }
             word => {
-                return Err(AssetError::at(
-                    file,
-                    text,
+                return Err(source.error(
                     key.span().start,
                     format!("`{word}` is not part of a theme; expected inherits, palette or roles"),
                 ));
@@ -179,14 +152,10 @@ fn table<'a, 'i>(
     value: &'a Spanned<DeValue<'i>>,
     name: &str,
 ) -> Result<&'a DeTable<'i>, AssetError> {
-    value.get_ref().as_table().ok_or_else(|| {
-        AssetError::at(
-            &source.file,
-            &source.text,
-            value.span().start,
-            format!("`{name}` must be a table"),
-        )
-    })
+    value
+        .get_ref()
+        .as_table()
+        .ok_or_else(|| source.error(value.span().start, format!("`{name}` must be a table")))
 }
 
 /// A role, or the dotted beginning of one.
@@ -202,17 +171,11 @@ fn role(source: &Source, name: &Spanned<std::borrow::Cow<'_, str>>) -> Result<St
     }
     let near = assets::nearest(word, Role::ALL.iter().map(|r| r.name()));
     let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    Err(AssetError::at(
-        &source.file,
-        &source.text,
-        name.span().start,
-        format!("`{word}` is not a role{hint}"),
-    ))
+    Err(source.error(name.span().start, format!("`{word}` is not a role{hint}")))
 }
 
 fn color(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Color, AssetError> {
-    let fail =
-        |message: String| AssetError::at(&source.file, &source.text, value.span().start, message);
+    let fail = |message: String| source.error(value.span().start, message);
     let Some(word) = value.get_ref().as_str() else {
         return Err(fail(
             "a colour must be text, for example \"#7aa2f7\" or \"blue\"".to_owned(),
@@ -251,9 +214,7 @@ fn style(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Wri
             "bg" => style.bg = Some(paint(source, raw, value)?),
             "modifiers" => {
                 let Some(words) = value.get_ref().as_array() else {
-                    return Err(AssetError::at(
-                        &source.file,
-                        &source.text,
+                    return Err(source.error(
                         value.span().start,
                         "`modifiers` must be a list, for example [\"bold\"]",
                     ));
@@ -263,9 +224,7 @@ fn style(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Wri
                 }
             }
             word => {
-                return Err(AssetError::at(
-                    &source.file,
-                    &source.text,
+                return Err(source.error(
                     key.span().start,
                     format!("`{word}` is not part of a style; expected fg, bg or modifiers"),
                 ));
@@ -279,9 +238,7 @@ fn modifier(source: &Source, value: &Spanned<DeValue<'_>>) -> Result<Modifier, A
     let word = value.get_ref().as_str();
     let known = MODIFIERS.iter().find(|(name, _)| Some(*name) == word);
     known.map(|(_, modifier)| *modifier).ok_or_else(|| {
-        AssetError::at(
-            &source.file,
-            &source.text,
+        source.error(
             value.span().start,
             "a modifier is one of bold, dim, italic, underlined, reversed",
         )
