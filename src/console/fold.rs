@@ -83,16 +83,7 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ContinuationStreaming { step } => {
             set_state(world, event, ContinuationState::Streaming);
             if let (Some(id), Some(session_id)) = (event.continuation_id, event.session_id) {
-                world.streams.insert(
-                    id,
-                    Stream {
-                        session_id,
-                        step: *step,
-                        text: String::new(),
-                        offset: 0,
-                        gap: false,
-                    },
-                );
+                world.streams.insert(id, Stream::new(session_id, *step));
             }
         }
         EventBody::ContinuationAwaitingApproval { .. } => {
@@ -416,24 +407,13 @@ fn delta(world: &mut World, event: &Event, step: u32, offset: u64, text: &str) -
     let (Some(id), Some(session_id)) = (event.continuation_id, event.session_id) else {
         return false;
     };
-    let stream = world.streams.entry(id).or_insert_with(|| Stream {
-        session_id,
-        step,
-        text: String::new(),
-        offset: 0,
-        gap: false,
-    });
+    let new = || Stream::new(session_id, step);
+    let stream = world.streams.entry(id).or_insert_with(new);
     if step < stream.step {
         return false;
     }
     if step > stream.step {
-        *stream = Stream {
-            session_id,
-            step,
-            text: String::new(),
-            offset: 0,
-            gap: false,
-        };
+        *stream = new();
     }
     let end = offset.saturating_add(text.len() as u64);
     if end <= stream.offset {

@@ -56,6 +56,14 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
+/// Names in one line; `none` where there is none.
+pub fn names(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join(", ")
+}
+
 /// Money: `$0.42`; `$?` when a price is unknown.
 pub fn money(usd: Option<f64>) -> String {
     match usd {

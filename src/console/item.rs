@@ -31,6 +31,22 @@ pub enum ItemKey {
     Problem(String),
 }
 
+impl ItemKey {
+    /// The approval that it is; none = it is something else.
+    pub const fn approval(&self) -> Option<ApprovalId> {
+        match self {
+            Self::Approval(id) => Some(*id),
+            Self::Continuation(_)
+            | Self::Delivery(_)
+            | Self::Leftovers(_)
+            | Self::RefusedCalls(_)
+            | Self::Flood(_)
+            | Self::Channel(_)
+            | Self::Problem(_) => None,
+        }
+    }
+}
+
 /// An item of the queue: of which host, and what. Ids of two hosts may be the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueKey {
@@ -93,7 +109,7 @@ pub fn is_open(world: &World, key: &ItemKey) -> bool {
         ItemKey::Approval(id) => world
             .approvals
             .get(id)
-            .is_some_and(|a| a.state == crate::protocol::enums::ApprovalState::Pending),
+            .is_some_and(|a| a.state == ApprovalState::Pending),
         ItemKey::Continuation(id) => {
             world
                 .continuations
@@ -223,16 +239,7 @@ fn has_resend(world: &World, id: OutboxId) -> bool {
 
 /// When an item must be dealt with; none = no deadline.
 pub fn deadline(world: &World, key: &ItemKey) -> Option<Timestamp> {
-    match key {
-        ItemKey::Approval(id) => world.approvals.get(id).and_then(|a| a.expires_at),
-        ItemKey::Continuation(_)
-        | ItemKey::Delivery(_)
-        | ItemKey::Leftovers(_)
-        | ItemKey::RefusedCalls(_)
-        | ItemKey::Flood(_)
-        | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => None,
-    }
+    world.approvals.get(&key.approval()?)?.expires_at
 }
 
 /// Since when an item waits.
@@ -271,16 +278,7 @@ pub fn channel<'w>(world: &'w World, key: &'w ItemKey) -> Option<&'w str> {
 
 /// The group of an item: where it stands among the groups, and what it is called.
 pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
-    let approval = match key {
-        ItemKey::Approval(id) => world.approvals.get(id),
-        ItemKey::Continuation(_)
-        | ItemKey::Delivery(_)
-        | ItemKey::Leftovers(_)
-        | ItemKey::RefusedCalls(_)
-        | ItemKey::Flood(_)
-        | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => None,
-    };
+    let approval = key.approval().and_then(|id| world.approvals.get(&id));
     match grouping {
         Grouping::None => (0, String::new()),
         Grouping::Channel => match channel(world, key) {

@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::console::access::{Access, Hosting};
+use crate::console::format;
 use crate::console::hosts::{Host, Hosts};
 use crate::console::ids::HostId;
 use crate::console::item;
@@ -106,16 +107,8 @@ impl Model {
 
     /// The selected approval.
     pub fn selected_approval(&self) -> Option<&Approval> {
-        match self.selected()? {
-            ItemKey::Approval(id) => self.world().approvals.get(id),
-            ItemKey::Continuation(_)
-            | ItemKey::Delivery(_)
-            | ItemKey::Leftovers(_)
-            | ItemKey::RefusedCalls(_)
-            | ItemKey::Flood(_)
-            | ItemKey::Channel(_)
-            | ItemKey::Problem(_) => None,
-        }
+        let id = self.selected()?.approval()?;
+        self.world().approvals.get(&id)
     }
 
     /// Brings the queue in line with what is known; how many items need a person who did not before.
@@ -155,12 +148,8 @@ impl Model {
         if scopes.contains(&scope) {
             return None;
         }
-        let has: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
-        let has = if has.is_empty() {
-            "none".to_owned()
-        } else {
-            has.join(", ")
-        };
+        let has: Vec<String> = scopes.iter().map(ToString::to_string).collect();
+        let has = format::names(&has);
         Some(format!(
             "the token lacks the scope `{scope}` (it has {has})"
         ))

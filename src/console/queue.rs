@@ -86,13 +86,16 @@ pub fn subject(hosts: &Hosts, key: &QueueKey) -> Option<Subject> {
     })
 }
 
+/// Whether an item is still open, and exactly what was shown of it.
+pub fn is_as_shown(hosts: &Hosts, shown: &Subject) -> bool {
+    subject(hosts, &shown.key).as_ref() == Some(shown) && hosts.is_open(&shown.key)
+}
+
 /// Whether what somebody allowed here is still to be seen: it starts soon, or it runs.
 fn is_under_way(hosts: &Hosts, key: &QueueKey, wall: Timestamp) -> bool {
-    let ItemKey::Approval(id) = &key.item else {
-        return false;
-    };
-    hosts.world(key.host).is_some_and(|world| {
-        let approval = world.approvals.get(id);
+    let known = hosts.world(key.host).zip(key.item.approval());
+    known.is_some_and(|(world, id)| {
+        let approval = world.approvals.get(&id);
         approval.is_some_and(|approval| {
             world.is_running(approval) || starts_in(wall, approval).is_some()
         })
@@ -101,9 +104,9 @@ fn is_under_way(hosts: &Hosts, key: &QueueKey, wall: Timestamp) -> bool {
 
 /// Whether a row that is decided now stood for this alike call while both waited.
 fn stood_for(hosts: &Hosts, row: &QueueKey, key: &QueueKey) -> bool {
-    let approval = |key: &QueueKey| match &key.item {
-        ItemKey::Approval(id) => hosts.world(key.host)?.approvals.get(id),
-        _ => None,
+    let approval = |key: &QueueKey| {
+        let approvals = &hosts.world(key.host)?.approvals;
+        approvals.get(&key.item.approval()?)
     };
     row.host == key.host
         && approval(row)
@@ -297,12 +300,8 @@ impl QueueState {
         let at = self.order.iter().position(|key| Some(key) == selected);
         let (above, below) = self.order.split_at(at.map_or(0, |at| at + 1));
         below.iter().chain(above).filter(move |key| {
-            let is_decided_here = match &key.item {
-                ItemKey::Approval(id) => hosts
-                    .get(key.host)
-                    .is_some_and(|host| host.deciding.contains(id)),
-                _ => false,
-            };
+            let decided = hosts.get(key.host).zip(key.item.approval());
+            let is_decided_here = decided.is_some_and(|(host, id)| host.deciding.contains(&id));
             Some(*key) != selected
                 && !is_decided_here
                 && hosts.is_open(key)

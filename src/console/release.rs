@@ -1,7 +1,7 @@
 //! The release dialog: which conversations waited, and what happens to each.
 
 use crate::clock::Timestamp;
-use crate::console::world::World;
+use crate::console::world::{World, session_name};
 use crate::protocol::command::Waiting;
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::SessionId;
@@ -76,12 +76,7 @@ impl Release {
                 row.oldest = row.oldest.min(turn.created_at);
                 continue;
             }
-            let title = world.sessions.get(&turn.session_id).map(|session| {
-                session
-                    .title
-                    .clone()
-                    .unwrap_or_else(|| session.conversation.clone())
-            });
+            let title = world.sessions.get(&turn.session_id).map(session_name);
             rows.push(Row {
                 session_id: turn.session_id,
                 name: format!("{} / {}", turn.channel, title.unwrap_or_default()),
@@ -128,11 +123,6 @@ impl Release {
             1 => ReleaseChoice::Everywhere,
             other => ReleaseChoice::Row(other - 2),
         }
-    }
-
-    /// What happens to a row.
-    pub fn choice(&self, row: &Row) -> Waiting {
-        row.own.unwrap_or(self.everywhere)
     }
 
     /// Changes the choice that has the focus, when one has.

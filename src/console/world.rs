@@ -31,6 +31,19 @@ pub struct Stream {
     pub gap: bool,
 }
 
+impl Stream {
+    /// A stream of which nothing was said yet.
+    pub const fn new(session_id: SessionId, step: u32) -> Self {
+        Self {
+            session_id,
+            step,
+            text: String::new(),
+            offset: 0,
+            gap: false,
+        }
+    }
+}
+
 /// The last bytes of a running tool's output that are kept.
 pub const TOOL_OUTPUT_KEPT: usize = 16 * 1024;
 
@@ -263,6 +276,11 @@ impl World {
             SessionStatus::Idle
         }
     }
+}
+
+/// What a session is called: its title, else its conversation.
+pub fn session_name(session: &Session) -> &str {
+    session.title.as_deref().unwrap_or(&session.conversation)
 }
 
 /// What a turn tells of the calls that a person was asked about.

@@ -547,15 +547,18 @@ impl<T: ConsoleTerminal> Console<T> {
         }
     }
 
-    fn daemon(&self, host: HostId) -> Option<Arc<dyn ConsoleClient>> {
-        let wire = self.wires.get(usize::from(host.0))?;
-        Some(Arc::clone(&wire.client))
+    /// Lets a daemon do something beside the loop; what comes of it is a message.
+    fn beside<F: Future<Output = Message> + Send + 'static>(
+        &mut self,
+        host: HostId,
+        work: impl FnOnce(Arc<dyn ConsoleClient>) -> F,
+    ) {
+        if let Some(wire) = self.wires.get(usize::from(host.0)) {
+            self.answers.spawn(work(Arc::clone(&wire.client)));
+        }
     }
 
     fn submit(&mut self, host: HostId, command: Command) {
-        let Some(client) = self.daemon(host) else {
-            return;
-        };
         let envelope = Envelope {
             command: command.clone(),
             actor: self.options.actor.clone(),
@@ -563,66 +566,44 @@ impl<T: ConsoleTerminal> Console<T> {
             idempotency_key: None,
             trace: None,
         };
-        self.answers.spawn(async move {
-            let result = client
-                .submit(envelope)
-                .await
-                .map(Box::new)
-                .map_err(Box::new);
+        self.beside(host, |client| async move {
+            let result = client.submit(envelope).await;
             let message = DaemonMessage::Submitted {
                 command: Box::new(command),
-                result,
+                result: result.map(Box::new).map_err(Box::new),
             };
             Message::Daemon(host, message)
         });
     }
 
     fn query(&mut self, host: HostId, query: Query) {
-        let Some(client) = self.daemon(host) else {
-            return;
-        };
-        self.answers.spawn(async move {
-            let result = client
-                .query(query.clone())
-                .await
-                .map(Box::new)
-                .map_err(Box::new);
+        self.beside(host, |client| async move {
+            let result = client.query(query.clone()).await;
             let message = DaemonMessage::Answered {
                 query: Box::new(query),
-                result,
+                result: result.map(Box::new).map_err(Box::new),
             };
             Message::Daemon(host, message)
         });
     }
 
     fn export(&mut self, host: HostId, session_id: SessionId, format: ExportFormat) {
-        let Some(wire) = self.wires.get(usize::from(host.0)) else {
-            return;
-        };
-        let client = Arc::clone(&wire.client);
         let at = self.options.clock.now();
-        self.answers.spawn(async move {
+        self.beside(host, move |client| async move {
             let here = Path::new(".");
             Message::Exported(export::export(&*client, here, session_id, format, at).await)
         });
     }
 
     fn upload(&mut self, host: HostId, channel: String, file: PathBuf, name: Option<String>) {
-        let Some(client) = self.daemon(host) else {
-            return;
-        };
         let actor = self.options.actor.clone();
-        self.answers.spawn(async move {
+        self.beside(host, |client| async move {
             Message::DatasetUploaded(files::upload(&*client, &actor, channel, &file, name).await)
         });
     }
 
     fn save(&mut self, host: HostId, session_id: SessionId, name: String) {
-        let Some(wire) = self.wires.get(usize::from(host.0)) else {
-            return;
-        };
-        let client = Arc::clone(&wire.client);
-        self.answers.spawn(async move {
+        self.beside(host, move |client| async move {
             let here = Path::new(".");
             Message::Exported(files::save(&*client, here, session_id, &name).await)
         });

@@ -53,6 +53,13 @@ pub enum Message {
     DatasetUploaded(Result<Dataset, String>),
 }
 
+impl Effect {
+    /// Asks the engine something.
+    pub fn ask(query: impl Into<Query>) -> Self {
+        Self::Query(query.into())
+    }
+}
+
 /// What was done with the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MouseKind {

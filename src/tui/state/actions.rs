@@ -97,12 +97,12 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::PauseSession => pause_session(state),
         Action::NewSession => submit::submit(
             state,
-            Command::StartSession(StartSession {
+            StartSession {
                 channel: Some("desk".to_owned()),
                 conversation: None,
                 title: None,
                 model: None,
-            }),
+            },
         ),
         Action::Compose => taking_over::compose(state),
         Action::TakeOver => taking_over::take_over(state),
@@ -133,10 +133,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Palette => help(state, HelpScope::All),
         Action::CommandLine => command_line::open(state),
         Action::EmergencyStop => submit::emergency_stop(state),
-        Action::ReleaseStop => {
-            opening::open_release(state);
-            Vec::new()
-        }
+        Action::ReleaseStop => opening::open_release(state),
         Action::Mouse => mouse::toggle(state),
         Action::Lock => {
             if state.model.access == Access::ReadOnly {
@@ -168,10 +165,11 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Redraw => vec![Effect::Redraw],
         Action::Suspend => vec![Effect::Suspend],
         Action::Quit => {
-            if !navigation::back(state) {
-                opening::open_quit(state);
+            if navigation::back(state) {
+                Vec::new()
+            } else {
+                opening::open_quit(state)
             }
-            Vec::new()
         }
         Action::Why => why::open(state),
         Action::Filter if lists::is_filtered(state.screen) => {
@@ -181,14 +179,10 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::GroupQueue if state.screen == Screen::Queue => {
             state.model.queue.group_next(&state.model.hosts);
             let text = format!("grouped {}", state.model.queue.grouping.as_str());
-            state.toast(Tone::Info, text);
-            Vec::new()
+            state.tell(text)
         }
         Action::Undo => undo::undo(state),
-        Action::Mark if state.screen == Screen::Queue => {
-            mark(state);
-            Vec::new()
-        }
+        Action::Mark if state.screen == Screen::Queue => mark(state),
         Action::OpenQuestion if state.screen == Screen::Continuations => {
             navigation::open_question(state)
         }
@@ -209,10 +203,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::ReplayFilesDown
         | Action::ReplayFilesUp
         | Action::ReplayFaster
-        | Action::ReplaySlower => {
-            state.toast(Tone::Warning, format!("{}: no replay runs", action.short()));
-            Vec::new()
-        }
+        | Action::ReplaySlower => state.warn(format!("{}: no replay runs", action.short())),
         Action::Raw if state.screen == Screen::Queue => {
             state.model.queue.card_raw = !state.model.queue.card_raw;
             Vec::new()
@@ -265,13 +256,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::RuleRemove
         | Action::RuleTest
         | Action::Mark
-        | Action::GroupQueue => {
-            state.toast(
-                Tone::Warning,
-                format!("{}: not on this screen", action.short()),
-            );
-            Vec::new()
-        }
+        | Action::GroupQueue => state.warn(format!("{}: not on this screen", action.short())),
         Action::Approve
         | Action::Deny
         | Action::DenyWithReason
@@ -333,8 +318,7 @@ pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
         return state.nothing(Action::Export);
     };
     if !state.is_live() {
-        state.toast(Tone::Warning, "not exported: not connected");
-        return Vec::new();
+        return state.warn("not exported: not connected");
     }
     state.toast(Tone::Info, "exporting …");
     vec![Effect::Export(id, format)]
@@ -344,25 +328,16 @@ pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
 pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
     match action.class() {
         ActionClass::Ordinary => match disabled_reason::why_not(state, action) {
-            Some(why) => {
-                state.toast(Tone::Warning, format!("{}: {why}", action.short()));
-                Vec::new()
-            }
+            Some(why) => state.warn(format!("{}: {why}", action.short())),
             None => {
                 state.count_use(action);
                 perform(state, action)
             }
         },
-        ActionClass::Decision => {
-            state.toast(
-                Tone::Warning,
-                format!(
-                    "{}: decisions are made with their key, on the card",
-                    action.short()
-                ),
-            );
-            Vec::new()
-        }
+        ActionClass::Decision => state.warn(format!(
+            "{}: decisions are made with their key, on the card",
+            action.short()
+        )),
         ActionClass::Dialog | ActionClass::Text => Vec::new(),
     }
 }
@@ -376,8 +351,7 @@ enum Verb {
 
 fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
     let Some((continuation_id, at)) = selection::focused_continuation(state) else {
-        state.toast(Tone::Warning, "no turn is selected");
-        return Vec::new();
+        return state.warn("no turn is selected");
     };
     let fits = match verb {
         Verb::Resume => at == ContinuationState::Interrupted,
@@ -390,8 +364,7 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
             Verb::Retry => "only an ended turn can be started again",
             Verb::Kill => "this turn has already ended",
         };
-        state.toast(Tone::Warning, format!("{why} (this one is {at})"));
-        return Vec::new();
+        return state.warn(format!("{why} (this one is {at})"));
     }
     let (title, line, label, command) = match verb {
         Verb::Resume => (
@@ -417,19 +390,19 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
         ),
     };
     let lines = vec![line.to_owned(), continuation_id.to_string()];
-    opening::ask_first(state, title, lines, label, command);
-    Vec::new()
+    opening::ask_first(state, title, lines, label, command)
 }
 
 /// Marks the selected card for a decision about several.
-fn mark(state: &mut State) {
+fn mark(state: &mut State) -> Vec<Effect> {
     match state.model.selected() {
         Some(item @ ItemKey::Approval(_)) if item::is_open(state.model.world(), item) => {
             let key = state.model.key(item.clone());
             state.model.queue.mark(key);
+            Vec::new()
         }
-        Some(_) => state.toast(Tone::Warning, "mark: only cards that wait for a decision"),
-        None => drop(state.nothing(Action::Mark)),
+        Some(_) => state.warn("mark: only cards that wait for a decision"),
+        None => state.nothing(Action::Mark),
     }
 }
 
@@ -439,13 +412,13 @@ fn pause_session(state: &mut State) -> Vec<Effect> {
     else {
         return state.nothing(Action::PauseSession);
     };
-    let command = Command::UpdateSession(UpdateSession {
+    let command = UpdateSession {
         session_id: session.id,
         title: None,
         model: None,
         paused: Some(!session.paused),
         preferences: None,
-    });
+    };
     submit::submit(state, command)
 }
 
@@ -457,19 +430,14 @@ fn pause_channel(state: &mut State) -> Vec<Effect> {
     };
     let name = channel.name.clone();
     if channel.paused {
-        return submit::submit(
-            state,
-            Command::ResumeChannel(ResumeChannel { channel: name }),
-        );
+        return submit::submit(state, ResumeChannel { channel: name });
     }
-    let outside = channel.kind.is_platform();
-    let line = if outside {
+    let line = if channel.kind.is_platform() {
         "Until you resume it, nothing is received from or sent to the platform."
     } else {
         "Until you resume it, nothing is received or sent."
     };
     let title = format!("Pause {name}?");
-    let command = Command::PauseChannel(PauseChannel { channel: name });
-    opening::ask_first(state, title, vec![line.to_owned()], "Pause", command);
-    Vec::new()
+    let command = PauseChannel { channel: name };
+    opening::ask_first(state, title, vec![line.to_owned()], "Pause", command)
 }

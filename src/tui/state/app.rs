@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ratatui::layout::Rect;
 
+use crate::clock::Timestamp;
 use crate::console::access::{Access, Hosting};
-use crate::console::arming::{Arming, Subject};
+use crate::console::arming::{Arming, CONFIRM_MS, Subject};
 use crate::console::hosts::StopResult;
 use crate::console::ids::HostId;
 use crate::console::model::{Model, Tone};
 use crate::console::time::{Millis, Now};
 use crate::console::world::World;
-use crate::protocol::approval::Approval;
 use crate::protocol::enums::DecisionKind;
 use crate::protocol::ids::{OutboxId, SessionId, TakeOverId};
 use crate::tui::action::{Action, ActionClass};
@@ -25,6 +25,7 @@ use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::datasets::DatasetsPanel;
 use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::entries::TranscriptEnd;
 use crate::tui::state::fleet::FleetPanel;
 use crate::tui::state::in_flight::InFlightQueries;
 use crate::tui::state::list::ListDetail;
@@ -40,7 +41,6 @@ use crate::tui::state::servers::ServersPanel;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::shell::ShellPanel;
 use crate::tui::state::stats::StatsPanel;
-use crate::tui::state::transcript_end::TranscriptEnd;
 
 /// How long a notice at the bottom stays.
 pub const FLASH_MS: u64 = 6_000;
@@ -285,11 +285,21 @@ impl State {
         self.touch(Dirty::Now);
     }
 
+    /// Says why nothing is done.
+    pub fn warn(&mut self, why: impl Into<String>) -> Vec<Effect> {
+        self.toast(Tone::Warning, why);
+        Vec::new()
+    }
+
+    /// Says something, and does nothing more.
+    pub fn tell(&mut self, text: impl Into<String>) -> Vec<Effect> {
+        self.toast(Tone::Info, text);
+        Vec::new()
+    }
+
     /// Says that nothing is selected for `action`.
     pub fn nothing(&mut self, action: Action) -> Vec<Effect> {
-        let text = format!("{}: nothing is selected", action.short());
-        self.toast(Tone::Warning, text);
-        Vec::new()
+        self.warn(format!("{}: nothing is selected", action.short()))
     }
 
     /// Shows what the model has to tell.
@@ -335,11 +345,6 @@ impl State {
         self.one_pane() || self.size.0 < WIDE_COLUMNS && self.size.1 < CARD_BELOW_ROWS
     }
 
-    /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
-    pub fn starts_in(&self, approval: &Approval) -> Option<u64> {
-        self.model.starts_in(approval)
-    }
-
     /// The keys of a sequence that has waited long enough for help: what can follow is shown.
     pub fn which_key(&self) -> Option<&PendingKeys> {
         let waited =
@@ -349,82 +354,60 @@ impl State {
 
     /// The next time something changes by itself.
     pub fn next_deadline(&self) -> Option<Millis> {
-        let steady = self.model.now.steady;
+        let Now { steady, wall } = self.model.now;
         let in_wall = |millis: u64| steady.plus(millis.max(1));
-        let wall = self.model.now.wall.as_millis();
-        let minute = 60_000 - u64::try_from(wall.rem_euclid(60_000)).unwrap_or(0);
-        let mut next = vec![in_wall(minute)];
-        let urgent = self
-            .model
-            .hosts
-            .worlds()
-            .flat_map(World::pending)
-            .filter_map(|a| a.expires_at)
-            .any(|at| at > self.model.now.wall && at.millis_since(self.model.now.wall) <= 61_000);
-        let urgent = urgent
-            || self
-                .model
-                .world()
-                .approvals
-                .values()
-                .any(|one| self.starts_in(one).is_some());
-        let retries = self.screen == Screen::Live && !self.model.world().retries.is_empty();
+        let soon = |at: Millis| at.max(steady.plus(1));
+        // The next moment at which so many milliseconds of the wall clock are full.
+        let full = |millis: i64| {
+            let passed = wall.as_millis().rem_euclid(millis);
+            in_wall(u64::try_from(millis - passed).unwrap_or(0))
+        };
+        let is_near = |at: Timestamp| at > wall && at.millis_since(wall) <= 61_000;
+        let pending = self.model.hosts.worlds().flat_map(World::pending);
+        let world = self.model.world();
+        let urgent = pending.filter_map(|one| one.expires_at).any(is_near)
+            || (world.approvals.values()).any(|one| self.model.starts_in(one).is_some());
+        let retries = self.screen == Screen::Live && !world.retries.is_empty();
         let live = self.is_live() || self.model.hosts.several();
-        if (retries || urgent && self.screen == Screen::Queue) && live {
-            next.push(in_wall(
-                1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
-            ));
-        }
-        let on_call = self.model.world().on_call_status.on_call.as_ref();
-        next.extend(
-            on_call
-                .and_then(|one| one.until)
-                .map(|until| in_wall(until.millis_since(self.model.now.wall))),
-        );
-        let replay = self.replay.as_ref();
-        next.extend(replay.and_then(|replay| replay.next_change(steady)));
-        next.extend(self.toast.as_ref().map(|toast| toast.until));
-        next.extend(
-            self.pending
-                .as_ref()
-                .map(|pending| pending.since.plus(SEQUENCE_MS)),
-        );
-        next.extend(
-            self.pending
-                .as_ref()
-                .map(|pending| pending.since.plus(WHICH_KEY_MS))
-                .filter(|at| *at > steady),
-        );
-        if self.is_live() && self.screen.asks() {
-            next.extend(
-                self.screens
-                    .in_flight
-                    .due(self.screen)
-                    .map(|at| at.max(steady.plus(1))),
-            );
-        }
+        let seconds = (retries || urgent && self.screen == Screen::Queue) && live;
+        let on_call = world.on_call_status.on_call.as_ref();
         let in_flight = &self.screens.in_flight;
         let log_shown = self.screen == Screen::Audit && self.screens.audit.log.shown;
-        if log_shown && self.is_live() && !in_flight.is_open(Screen::Audit) {
-            let poll = in_flight.asked.map(|at| at.plus(POLL_MS));
-            next.extend(poll.map(|at| at.max(steady.plus(1))));
-        }
-        if self.bell_pending {
-            next.extend(
-                self.last_bell
-                    .map(|at| at.plus(BELL_MS).max(steady.plus(1))),
-            );
-        }
-        if self.screen == Screen::Queue {
-            next.extend(self.model.queue.next_change(steady));
-            next.extend(self.arming.next_change(steady));
-        }
-        next.extend(
+        let polls = log_shown && self.is_live() && !in_flight.is_open(Screen::Audit);
+        let asks = self.is_live() && self.screen.asks();
+        let queue = self.screen == Screen::Queue;
+        let pending_since = self.pending.as_ref().map(|pending| pending.since);
+        [
+            Some(full(60_000)),
+            seconds.then(|| full(1000)),
+            on_call
+                .and_then(|one| one.until)
+                .map(|until| in_wall(until.millis_since(wall))),
+            self.replay
+                .as_ref()
+                .and_then(|replay| replay.next_change(steady)),
+            self.toast.as_ref().map(|toast| toast.until),
+            pending_since.map(|at| at.plus(SEQUENCE_MS)),
+            pending_since
+                .map(|at| at.plus(WHICH_KEY_MS))
+                .filter(|at| *at > steady),
+            in_flight.due(self.screen).filter(|_| asks).map(soon),
+            in_flight
+                .asked
+                .filter(|_| polls)
+                .map(|at| soon(at.plus(POLL_MS))),
+            self.last_bell
+                .filter(|_| self.bell_pending)
+                .map(|at| soon(at.plus(BELL_MS))),
+            self.model.queue.next_change(steady).filter(|_| queue),
+            self.arming.next_change(steady).filter(|_| queue),
             self.high
                 .as_ref()
-                .map(|high| high.since.plus(crate::console::arming::CONFIRM_MS))
+                .map(|high| high.since.plus(CONFIRM_MS))
                 .filter(|at| *at > steady),
-        );
-        next.into_iter().min()
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 }

@@ -2,14 +2,13 @@
 //! assignment is bound to what the card showed when its field opened.
 
 use crate::console::decision::{self, Bound};
-use crate::console::item::{self, ItemKey};
-use crate::console::model::Tone;
+use crate::console::item;
 use crate::console::{format, queue};
 use crate::protocol::duration;
 use crate::protocol::on_call::{
     AssignRequest, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest, OnCallStatus,
 };
-use crate::protocol::request::{AssignApproval, Command, GetOnCall, Query, SetOnCall};
+use crate::protocol::request::{AssignApproval, Command, GetOnCall, SetOnCall};
 use crate::tui::action::Action;
 use crate::tui::assets;
 use crate::tui::message::Effect;
@@ -23,8 +22,7 @@ use crate::tui::state::{decide, opening, submit};
 pub fn open(state: &mut State) -> Vec<Effect> {
     if let Some(why) = unavailable(state) {
         let text = format!("{}: {why}", Action::Assign.short());
-        state.toast(Tone::Warning, text);
-        return Vec::new();
+        return state.warn(text);
     }
     let (Some(approval), Some(subject)) = (
         state.model.selected_approval(),
@@ -42,7 +40,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     opening::open_begun(state, TextPurpose::Assignment(bound), &start);
     offer(state);
     // Somebody may have appeared since this console connected.
-    vec![Effect::Query(Query::GetOnCall(GetOnCall { actor: None }))]
+    vec![Effect::ask(GetOnCall { actor: None })]
 }
 
 /// Who can be named, as the engine says now.
@@ -75,16 +73,8 @@ pub fn unavailable(state: &State) -> Option<String> {
         _ if state.screen != Screen::Queue => "only on a card of the Queue",
         None => "nothing is selected",
         Some(key) if !item::is_open(state.model.world(), key) => "already settled",
-        Some(ItemKey::Approval(_)) => return submit::blocked(state).map(str::to_owned),
-        Some(
-            ItemKey::Continuation(_)
-            | ItemKey::Delivery(_)
-            | ItemKey::Leftovers(_)
-            | ItemKey::RefusedCalls(_)
-            | ItemKey::Flood(_)
-            | ItemKey::Channel(_)
-            | ItemKey::Problem(_),
-        ) => "only questions are assigned",
+        Some(key) if key.approval().is_none() => "only questions are assigned",
+        Some(_) => submit::blocked(state)?,
     };
     Some(why.to_owned())
 }
@@ -166,10 +156,7 @@ fn name_of(on_call_status: &OnCallStatus, text: &str) -> Result<(String, String)
 
 /// What a finished field asks for.
 pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, String> {
-    let subject = &bound.subject;
-    if queue::subject(&state.model.hosts, &subject.key).as_ref() != Some(subject)
-        || !state.model.hosts.is_open(&subject.key)
-    {
+    if !queue::is_as_shown(&state.model.hosts, &bound.subject) {
         return Err("it changed or was settled meanwhile".to_owned());
     }
     let (to, note) = name_of(&state.model.world().on_call_status, text)?;
@@ -194,8 +181,7 @@ pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, Stri
 pub fn on_call(state: &mut State, text: Option<&str>) -> Vec<Effect> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         let text = in_words(&state.model.world().on_call_status);
-        state.toast(Tone::Info, text);
-        return Vec::new();
+        return state.tell(text);
     };
     // Whoever is not known here may be known there; the engine says which names there are.
     let (name, rest) = state.model.world().on_call_status.split(text);

@@ -19,8 +19,7 @@ const NAME_CHARS: usize = 40;
 /// `:attach FILE`; without a file, what is attached is left out.
 pub fn attach(state: &mut State, file: Option<&str>) -> Vec<Effect> {
     let Some(session) = selection::focused_session(state) else {
-        state.toast(Tone::Warning, "attach: open a session first");
-        return Vec::new();
+        return state.warn("attach: open a session first");
     };
     match file {
         Some(file) => vec![Effect::ReadFile(session, PathBuf::from(file))],
@@ -30,8 +29,7 @@ pub fn attach(state: &mut State, file: Option<&str>) -> Vec<Effect> {
                 0 => "attach FILE: it goes with the next message to this session".to_owned(),
                 count => format!("{count} attached file(s) left out"),
             };
-            state.toast(Tone::Info, text);
-            Vec::new()
+            state.tell(text)
         }
     }
 }
@@ -52,17 +50,14 @@ pub fn read(state: &mut State, session: SessionId, file: Result<NewAttachment, S
 /// `:save NAME`: a file of the session that has the focus.
 pub fn save(state: &mut State, name: Option<&str>) -> Vec<Effect> {
     let Some(session) = selection::focused_session(state) else {
-        state.toast(Tone::Warning, "save: open a session first");
-        return Vec::new();
+        return state.warn("save: open a session first");
     };
     let Some(name) = name else {
         let text = "save NAME: a file of this session into the current directory";
-        state.toast(Tone::Info, text);
-        return Vec::new();
+        return state.tell(text);
     };
     if !state.is_live() {
-        state.toast(Tone::Warning, "not saved: not connected");
-        return Vec::new();
+        return state.warn("not saved: not connected");
     }
     state.toast(Tone::Info, "saving …");
     vec![Effect::SaveFile(session, name.to_owned())]

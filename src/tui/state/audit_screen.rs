@@ -6,7 +6,6 @@ use crate::clock::Timestamp;
 use crate::console::audit_sentence::sentence;
 use crate::console::format;
 use crate::console::labels::problem_text;
-use crate::console::model::Tone;
 use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::protocol::duration;
 use crate::protocol::event::Event;
@@ -227,11 +226,9 @@ fn after_move(state: &mut State) -> Vec<Effect> {
     let (Some(at), Some(cursor)) = (panel.list.position(), &panel.next) else {
         return Vec::new();
     };
-    let query = panel.query(Some(cursor.clone()));
-    if at + NEAR_END + 1 < panel.list.order.len() || state.screens.in_flight.has(&query) {
-        return Vec::new();
-    }
-    vec![panel::ask(state, Screen::Audit, query)]
+    let is_near = at + NEAR_END + 1 >= panel.list.order.len();
+    let query = is_near.then(|| panel.query(Some(cursor.clone())));
+    panel::ask_more(state, Screen::Audit, query)
 }
 
 /// The filter that a text asks for: `since 2h`, `channel=NAME`, `--action X`, in any order.
@@ -301,13 +298,10 @@ fn verify(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if !state.is_live() {
-        state.toast(Tone::Warning, "verify: not connected");
-        return Vec::new();
+        return state.warn("verify: not connected");
     }
     state.screens.audit.chain = Chain::Walking;
-    vec![Effect::Query(Query::VerifyAudit(VerifyAudit {
-        anchor: None,
-    }))]
+    vec![Effect::ask(VerifyAudit { anchor: None })]
 }
 
 /// The walk ended.

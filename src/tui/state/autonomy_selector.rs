@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::protocol::enums::Autonomy;
 use crate::protocol::policy::{Policy, PolicyPatch, WhatIf};
-use crate::protocol::request::{GetWhatIf, Query};
+use crate::protocol::request::GetWhatIf;
 use crate::tui::message::Effect;
+use crate::tui::state::list::{neighbor, scrolled_by};
 
 /// Past calls a what-if looks at.
 pub const WHAT_IF_CALLS: u32 = 20;
@@ -74,29 +75,21 @@ pub fn lasts(level: Autonomy) -> &'static [Option<u64>] {
 
 /// The question what would have happened under a level.
 pub(super) fn what_if(channel: &str, autonomy: Autonomy) -> Effect {
-    Effect::Query(Query::GetWhatIf(GetWhatIf {
+    Effect::ask(GetWhatIf {
         channel: channel.to_owned(),
         patch: PolicyPatch::level(autonomy),
         limit: Some(WHAT_IF_CALLS),
-    }))
-}
-
-fn stepped(at: usize, count: usize, forward: bool) -> usize {
-    if forward {
-        (at + 1).min(count.saturating_sub(1))
-    } else {
-        at.saturating_sub(1)
-    }
+    })
 }
 
 /// The next level or button, or the one before.
 pub fn turn(selector: &mut AutonomySelector, forward: bool) -> Vec<Effect> {
     if let Some(chosen) = &mut selector.confirming {
-        *chosen = stepped(*chosen, 2, forward);
+        *chosen = neighbor(*chosen, 2, forward);
         return Vec::new();
     }
     let at = Autonomy::ALL.iter().position(|a| *a == selector.chosen);
-    let to = stepped(at.unwrap_or(0), Autonomy::ALL.len(), forward);
+    let to = neighbor(at.unwrap_or(0), Autonomy::ALL.len(), forward);
     if let Some(level) = Autonomy::ALL.get(to) {
         selector.chosen = *level;
         selector.first = 0;
@@ -111,7 +104,7 @@ pub fn turn(selector: &mut AutonomySelector, forward: bool) -> Vec<Effect> {
 pub fn last(selector: &mut AutonomySelector, policy: &Policy, longer: bool) {
     if selector.confirming.is_none() && selector.raises(policy) {
         let count = lasts(selector.chosen).len();
-        selector.lasts = stepped(selector.lasts.min(count - 1), count, longer);
+        selector.lasts = neighbor(selector.lasts.min(count - 1), count, longer);
     }
 }
 
@@ -121,10 +114,5 @@ pub fn scroll(selector: &mut AutonomySelector, lines: i64) {
         Some(Ok(what_if)) => what_if.calls.len(),
         Some(Err(_)) | None => 0,
     };
-    let to = i64::try_from(selector.first)
-        .unwrap_or(i64::MAX)
-        .saturating_add(lines);
-    selector.first = usize::try_from(to)
-        .unwrap_or(0)
-        .min(calls.saturating_sub(1));
+    selector.first = scrolled_by(selector.first, lines, calls);
 }

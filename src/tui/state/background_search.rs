@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
+use crate::tui::state::entries;
 use crate::tui::state::jump_target::JumpTarget;
 
 /// Entries asked for at once; also what tells its pages from those that are only scrolled to.
@@ -34,14 +35,7 @@ impl SearchTarget {
             Self::Words(words) => search_text(entry).to_lowercase().contains(words),
             Self::JumpTarget(jump_target) => jump_target.is(entry),
             Self::Turn(id) => entry.continuation_id == *id,
-            Self::Call(id) => match &entry.body {
-                TranscriptBody::Step { tool_calls, .. } => {
-                    tool_calls.iter().any(|call| call.id == *id)
-                }
-                TranscriptBody::User { .. }
-                | TranscriptBody::State { .. }
-                | TranscriptBody::Compacted { .. } => false,
-            },
+            Self::Call(id) => entries::calls(entry).iter().any(|call| call.id == *id),
             Self::Start => true,
         }
     }
@@ -166,28 +160,21 @@ impl BackgroundSearch {
 }
 
 /// Positions of entries that are drawn: all but results that a tool card among them shows.
-pub fn visible_of<'e>(entries: impl Iterator<Item = &'e TranscriptEntry> + Clone) -> Vec<u64> {
-    let mut shown_calls: BTreeSet<ToolCallId> = BTreeSet::new();
-    for entry in entries.clone() {
-        if let TranscriptBody::Step { tool_calls, .. } = &entry.body {
-            shown_calls.extend(tool_calls.iter().map(|call| call.id));
-        }
-    }
-    entries
-        .filter(|entry| match &entry.body {
-            TranscriptBody::Step { step, .. } => match &step.body {
-                StepBody::ToolResult { call_id, .. } => !shown_calls.contains(call_id),
-                StepBody::Model { .. }
-                | StepBody::OperatorNote { .. }
-                | StepBody::Final { .. }
-                | StepBody::Error { .. } => true,
-            },
-            TranscriptBody::User { .. }
-            | TranscriptBody::State { .. }
-            | TranscriptBody::Compacted { .. } => true,
-        })
-        .map(|entry| entry.position)
-        .collect()
+pub fn visible_of<'e>(all: impl Iterator<Item = &'e TranscriptEntry> + Clone) -> Vec<u64> {
+    let calls = all.clone().flat_map(entries::calls);
+    let shown_calls: BTreeSet<ToolCallId> = calls.map(|call| call.id).collect();
+    let is_visible = |entry: &&TranscriptEntry| match entries::step(entry) {
+        Some((step, _)) => match &step.body {
+            StepBody::ToolResult { call_id, .. } => !shown_calls.contains(call_id),
+            StepBody::Model { .. }
+            | StepBody::OperatorNote { .. }
+            | StepBody::Final { .. }
+            | StepBody::Error { .. } => true,
+        },
+        None => true,
+    };
+    let visible = all.filter(is_visible);
+    visible.map(|entry| entry.position).collect()
 }
 
 /// Everything of an entry that search looks at.

@@ -65,19 +65,14 @@ pub fn is_about_stack(state: &State, action: Action) -> bool {
 /// A decision key was pressed while cards are marked, or on a row that stands for alike calls.
 pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
     if let Some(why) = refused(state) {
-        state.toast(Tone::Warning, format!("{}: {why}", action.short()));
-        return Vec::new();
+        return state.warn(format!("{}: {why}", action.short()));
     }
     if !for_several(action) {
         let count = state.model.queue.marks.len();
-        state.toast(
-            Tone::Warning,
-            format!(
-                "{}: one card at a time; unmark the {count} that are marked first",
-                action.short()
-            ),
-        );
-        return Vec::new();
+        return state.warn(format!(
+            "{}: one card at a time; unmark the {count} that are marked first",
+            action.short()
+        ));
     }
     if action == Action::DenyWithReason {
         return opening::open_text(state, TextPurpose::BatchReason);
@@ -96,10 +91,7 @@ pub fn open(state: &mut State, action: Action, reason: Option<String>) {
         let order = state.model.queue.order.iter();
         order
             .filter(|key| marks.contains(key))
-            .filter_map(|key| match key.item {
-                ItemKey::Approval(id) => state.model.world().approvals.get(&id),
-                _ => None,
-            })
+            .filter_map(|key| state.model.world().approvals.get(&key.item.approval()?))
             .flat_map(|approval| item::stack(state.model.world(), approval))
             .collect()
     };
@@ -239,11 +231,7 @@ pub fn follow(state: &mut State) {
     if found.sending.is_some() {
         return;
     }
-    let is_changed = |item: &Item| {
-        let subject = &item.bound.subject;
-        queue::subject(hosts, &subject.key).as_ref() != Some(subject)
-            || !hosts.is_open(&subject.key)
-    };
+    let is_changed = |item: &Item| !queue::is_as_shown(hosts, &item.bound.subject);
     let changed: Vec<ApprovalId> = (found.items.iter())
         .filter(|item| item.fate == Fate::Waits && is_changed(item))
         .map(|item| item.bound.approval_id)
@@ -260,9 +248,7 @@ pub fn follow(state: &mut State) {
     if changed.is_empty() && arrived == found.arrived {
         return;
     }
-    if let Some(dialog) = deciding::top(state) {
-        dialog.exposure.changed();
-    }
+    deciding::changed(state);
     if let Some(batch) = batch(state) {
         batch.arrived = arrived;
         for item in &mut batch.items {
@@ -305,8 +291,7 @@ pub fn press(state: &mut State) -> Vec<Effect> {
         return close(state);
     }
     if let Err(refusal) = dialog.exposure.check(&state.arming, now) {
-        state.toast(Tone::Warning, format!("not armed: {}", refusal.why()));
-        return Vec::new();
+        return state.warn(format!("not armed: {}", refusal.why()));
     }
     let minutes = (found.word == DecisionKind::Snooze)
         .then(|| found.snoozes.get(found.chosen - 1))
@@ -374,16 +359,14 @@ fn send_next(state: &mut State) -> Vec<Effect> {
             return Vec::new();
         };
         // As it was shown in the table: something else is another question.
-        let changed = queue::subject(&state.model.hosts, &bound.subject.key).as_ref()
-            != Some(&bound.subject)
-            || !state.model.hosts.is_open(&bound.subject.key);
+        let as_shown = queue::is_as_shown(&state.model.hosts, &bound.subject);
         let word = state
             .model
             .world()
             .approvals
             .get(&bound.approval_id)
             .and_then(|approval| offering::word_for(approval, action));
-        let (fate, effects) = match word.filter(|_| !changed) {
+        let (fate, effects) = match word.filter(|_| as_shown) {
             None => (
                 Fate::Refused("changed or settled meanwhile".to_owned()),
                 Vec::new(),

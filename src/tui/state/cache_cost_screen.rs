@@ -1,15 +1,13 @@
 //! What Cache & cost asks, lists and does. What it knows is in `cache_cost`; nothing here is drawn.
 
 use crate::console::format;
-use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::cache::{CacheEntry, CachePurge};
 use crate::protocol::enums::CostGrouping;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Answer, Command, GetCache, GetCacheEntry, GetCosts, ListCacheEntries, PinCacheEntry,
-    PurgeCache, Query,
+    Answer, GetCache, GetCacheEntry, GetCosts, ListCacheEntries, PinCacheEntry, PurgeCache, Query,
 };
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -64,38 +62,27 @@ fn ask(state: &State) -> Vec<Query> {
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
     let panel = &mut state.screens.cache_cost;
-    match (query, result) {
-        (Query::GetCache(_), Ok(Answer::GetCache(stats))) => {
-            panel.cache = Some(Ok(Box::new(stats.clone())));
+    match query {
+        Query::GetCache(_) => panel::take::<GetCache, _>(&mut panel.cache, result, Box::new),
+        Query::GetCosts(GetCosts { by, .. }) => {
+            let costs = panel::reply::<GetCosts>(result);
+            let costs = costs.map(|costs| (*by, costs.map(Box::new)));
+            panel.costs.extend(costs);
         }
-        (Query::GetCache(_), Err(problem)) => panel.cache = Some(Err(problem_text(problem))),
-        (Query::GetCosts(GetCosts { by, .. }), Ok(Answer::GetCosts(costs))) => {
-            panel.costs.insert(*by, Ok(Box::new(costs.clone())));
-        }
-        (Query::GetCosts(GetCosts { by, .. }), Err(problem)) => {
-            panel.costs.insert(*by, Err(problem_text(problem)));
-        }
-        (
-            Query::ListCacheEntries(ListCacheEntries { page: asked, .. }),
-            Ok(Answer::ListCacheEntries(page)),
-        ) => {
-            panel.take(asked.cursor.is_none(), page);
-            panel.listed = Some(Ok(()));
-        }
-        (Query::ListCacheEntries(_), Err(problem)) => {
-            panel.wants_more = false;
-            panel.listed = Some(Err(problem_text(problem)));
-        }
-        (Query::GetCacheEntry(GetCacheEntry { id }), result) => {
-            let Some(opened) = panel.opened.as_mut().filter(|opened| opened.id == *id) else {
-                return;
-            };
-            match result {
-                Ok(Answer::GetCacheEntry(entry)) => {
-                    opened.entry = Some(Ok(Box::new(entry.clone())));
-                }
-                Ok(_) => {}
-                Err(problem) => opened.entry = Some(Err(problem_text(problem))),
+        Query::ListCacheEntries(asked) => match panel::reply::<ListCacheEntries>(result) {
+            Some(Ok(page)) => {
+                panel.take(asked.page.cursor.is_none(), &page);
+                panel.listed = Some(Ok(()));
+            }
+            Some(Err(why)) => {
+                panel.wants_more = false;
+                panel.listed = Some(Err(why));
+            }
+            None => {}
+        },
+        Query::GetCacheEntry(GetCacheEntry { id }) => {
+            if let Some(opened) = panel.opened.as_mut().filter(|opened| opened.id == *id) {
+                panel::take::<GetCacheEntry, _>(&mut opened.entry, result, Box::new);
             }
         }
         _ => {}
@@ -117,14 +104,18 @@ fn concerns(event: &Event) -> bool {
 pub const COLUMNS: &[&str] = &["given", "cost", "left", "channel", "model", "question"];
 
 fn arrange(state: &mut State, afresh: bool) {
-    let panel = &mut state.screens.cache_cost;
-    let mut list = std::mem::take(&mut panel.list);
+    let panel = &state.screens.cache_cost;
+    let zoomed = panel.list.zoomed;
     let all = panel.entries.iter().map(|entry| entry.id.clone()).collect();
-    let zoomed = list.zoomed;
-    list.take(all, afresh, |id| cells(state, id));
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.cache_cost.list,
+        all,
+        |state, id| cells(state, id),
+    );
     // What is read, and the numbers, stay whatever becomes of the row.
-    list.zoomed = zoomed;
-    state.screens.cache_cost.list = list;
+    state.screens.cache_cost.list.zoomed = zoomed;
 }
 
 /// What the list shows of a cached response, in the order of its columns.
@@ -179,8 +170,7 @@ fn open(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let Some(id) = panel.list.selected.clone() else {
-        state.toast(Tone::Warning, "open: nothing is selected");
-        return Vec::new();
+        return state.warn("open: nothing is selected");
     };
     panel.opened = Some(Opened {
         id: id.clone(),
@@ -191,11 +181,7 @@ fn open(state: &mut State) -> Vec<Effect> {
     if !state.is_live() {
         return Vec::new();
     }
-    vec![panel::ask(
-        state,
-        Screen::CacheCost,
-        Query::GetCacheEntry(GetCacheEntry { id }),
-    )]
+    vec![panel::ask(state, Screen::CacheCost, GetCacheEntry { id })]
 }
 
 fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
@@ -246,10 +232,10 @@ fn pin(state: &mut State) -> Vec<Effect> {
     let Some(entry) = selected(state, Action::PinAnswer) else {
         return Vec::new();
     };
-    let command = Command::PinCacheEntry(PinCacheEntry {
+    let command = PinCacheEntry {
         id: entry.id,
         pinned: !entry.pinned,
-    });
+    };
     submit::submit(state, command)
 }
 
@@ -257,9 +243,7 @@ fn confirm(state: &mut State, title: String, lines: Vec<String>, what: CachePurg
     if submit::refuses(state) {
         return Vec::new();
     }
-    let command = Command::PurgeCache(PurgeCache { what });
-    opening::ask_first(state, title, lines, "Remove", command);
-    Vec::new()
+    opening::ask_first(state, title, lines, "Remove", PurgeCache { what })
 }
 
 fn purge_one(state: &mut State) -> Vec<Effect> {

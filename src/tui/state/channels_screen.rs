@@ -45,10 +45,14 @@ pub const COLUMNS: &[&str] = &[
 ];
 
 fn arrange(state: &mut State, afresh: bool) {
-    let mut list = std::mem::take(&mut state.screens.channels);
     let all = state.model.world().channels.keys().cloned().collect();
-    list.take(all, afresh, |name| cells(state, name));
-    state.screens.channels = list;
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.channels,
+        all,
+        |state, name| cells(state, name),
+    );
 }
 
 /// What the list shows of a channel, in the order of its columns.

@@ -145,12 +145,10 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
         (Query::ListSteps(ListSteps { continuation_id }), result)
             if panel.list.selected == Some(*continuation_id) =>
         {
-            let steps = match result {
-                Ok(Answer::ListSteps(page)) => Ok(page.items.clone()),
-                Ok(_) => return,
-                Err(problem) => Err(problem_text(problem)),
+            let Some(page) = panel::reply::<ListSteps>(result) else {
+                return;
             };
-            panel.steps = Some((*continuation_id, steps));
+            panel.steps = Some((*continuation_id, page.map(|page| page.items)));
         }
         (Query::GetApproval(GetApproval { id }), Ok(Answer::GetApproval(approval))) => {
             let mut approval = approval.clone();
@@ -182,14 +180,16 @@ pub const COLUMNS: &[&str] = &[
 ];
 
 fn arrange(state: &mut State, afresh: bool) {
-    let panel = &mut state.screens.continuations;
-    let sorted = panel.sorted();
+    let sorted = state.screens.continuations.sorted();
     let all = sorted.iter().map(|(_, id)| *id).collect();
-    let mut list = std::mem::take(&mut panel.list);
-    list.take(all, afresh, |id| cells(state, *id));
-    let panel = &mut state.screens.continuations;
-    panel.list = list;
-    panel.regroup(sorted, afresh);
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.continuations.list,
+        all,
+        |state, id| cells(state, *id),
+    );
+    state.screens.continuations.regroup(sorted, afresh);
 }
 
 /// Who began a turn.
@@ -276,11 +276,7 @@ fn after_move(state: &mut State) -> Vec<Effect> {
     {
         queries.push(panel.recent(Some(cursor.clone())));
     }
-    queries.retain(|query| !state.screens.in_flight.has(query));
-    queries
-        .into_iter()
-        .map(|query| panel::ask(state, Screen::Continuations, query))
-        .collect()
+    panel::ask_more(state, Screen::Continuations, queries)
 }
 
 fn open(state: &mut State) -> Opening {

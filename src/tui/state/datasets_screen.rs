@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use crate::client::dataset_lines::question;
 use crate::client::listing::size;
 use crate::console::format;
-use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::dataset::{Dataset, grouped};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::DatasetId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Answer, Command, DeleteDataset, GetDataset, ListDatasets, Query, QueryDataset,
+    Answer, DeleteDataset, GetDataset, ListDatasets, Query, QueryDataset,
 };
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -20,7 +19,7 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::datasets::DatasetAnswer;
 use crate::tui::state::list::Cell;
-use crate::tui::state::panel::{self, ListScreen, Panel};
+use crate::tui::state::panel::{self, ListScreen, Panel, reply};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::text_dialog::TextPurpose;
 use crate::tui::state::{opening, submit};
@@ -66,36 +65,24 @@ fn described(state: &State) -> Option<Query> {
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
     let panel = &mut state.screens.datasets;
-    match (query, result) {
-        (Query::ListDatasets(_), Ok(Answer::ListDatasets(page))) => {
-            panel.datasets = Some(page.items.clone());
-            panel.problem = None;
+    match query {
+        Query::ListDatasets(_) => {
+            let page = reply::<ListDatasets>(result);
+            panel::take_list(page, &mut panel.datasets, &mut panel.problem);
         }
-        (Query::ListDatasets(_), Err(problem)) => panel.problem = Some(problem_text(problem)),
-        (Query::GetDataset(GetDataset { dataset }), result) => {
-            let Ok(id) = dataset.parse::<DatasetId>() else {
-                return;
-            };
-            let found = match result {
-                Ok(Answer::GetDataset(found)) => Ok(found.clone()),
-                Ok(_) => return,
-                Err(problem) => Err(problem_text(problem)),
-            };
-            panel.description = Some((id, found));
+        Query::GetDataset(GetDataset { dataset }) => {
+            if let (Ok(id), Some(found)) = (dataset.parse(), reply::<GetDataset>(result)) {
+                panel.description = Some((id, found));
+            }
         }
-        (Query::QueryDataset(asked), result) => {
+        Query::QueryDataset(asked) => {
             // Another question may have been asked since.
             let answer = panel.answer.as_mut().filter(|answer| {
                 answer.dataset.to_string() == asked.dataset && answer.question == asked.query
             });
-            let Some(answer) = answer else {
-                return;
-            };
-            answer.rows = match result {
-                Ok(Answer::QueryDataset(rows)) => Some(Ok(rows.clone())),
-                Ok(_) => return,
-                Err(problem) => Some(Err(problem_text(problem))),
-            };
+            if let Some(answer) = answer {
+                panel::take::<QueryDataset, _>(&mut answer.rows, result, |rows| rows);
+            }
         }
         _ => {}
     }
@@ -106,11 +93,15 @@ fn concerns(event: &Event) -> bool {
 }
 
 fn arrange(state: &mut State, afresh: bool) {
-    let panel = &mut state.screens.datasets;
-    let mut list = std::mem::take(&mut panel.list);
-    let all = panel.datasets.iter().flatten().map(|one| one.id).collect();
-    list.take(all, afresh, |id| cells(state, *id));
-    state.screens.datasets.list = list;
+    let datasets = state.screens.datasets.datasets.iter().flatten();
+    let all = datasets.map(|one| one.id).collect();
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.datasets.list,
+        all,
+        |state, id| cells(state, *id),
+    );
 }
 
 /// The answer to a question is closed before the list goes back.
@@ -123,14 +114,8 @@ fn close(state: &mut State) -> bool {
 fn after_move(state: &mut State) -> Vec<Effect> {
     let panel = &state.screens.datasets;
     let known = panel.description.as_ref().map(|(id, _)| *id);
-    if panel.list.selected.is_none() || known == panel.list.selected {
-        return Vec::new();
-    }
-    let query = described(state).filter(|query| !state.screens.in_flight.has(query));
-    query
-        .map(|query| panel::ask(state, Screen::Datasets, query))
-        .into_iter()
-        .collect()
+    let query = described(state).filter(|_| known != panel.list.selected);
+    panel::ask_more(state, Screen::Datasets, query)
 }
 
 /// How long one stays, in words.
@@ -164,35 +149,26 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     Some(match action {
         Action::DatasetUpload => {
             let channel = state.screens.datasets.selected();
-            let channel = channel.map_or(String::new(), |one| format!("{} ", one.channel));
-            opening::open_begun(
-                state,
-                TextPurpose::CommandLine,
-                &format!("upload {channel}"),
-            )
+            let line = channel.map_or_else(
+                || "upload ".to_owned(),
+                |one| format!("upload {} ", one.channel),
+            );
+            opening::open_begun(state, TextPurpose::CommandLine, &line)
         }
-        Action::DatasetAsk => match selected_name(state) {
-            Some(name) => {
-                opening::open_begun(state, TextPurpose::CommandLine, &format!("ask {name} "))
-            }
-            None => none_selected(state, action),
-        },
+        Action::DatasetAsk => {
+            let Some(one) = state.screens.datasets.selected() else {
+                return Some(none_selected(state, action));
+            };
+            let line = format!("ask {}/{} ", one.channel, one.name);
+            opening::open_begun(state, TextPurpose::CommandLine, &line)
+        }
         Action::DatasetDelete => delete(state),
         _ => return None,
     })
 }
 
-fn selected_name(state: &State) -> Option<String> {
-    let one = state.screens.datasets.selected()?;
-    Some(format!("{}/{}", one.channel, one.name))
-}
-
 fn none_selected(state: &mut State, action: Action) -> Vec<Effect> {
-    state.toast(
-        Tone::Warning,
-        format!("{}: no dataset is selected", action.short()),
-    );
-    Vec::new()
+    state.warn(format!("{}: no dataset is selected", action.short()))
 }
 
 /// Asks first; Cancel is focused.
@@ -204,17 +180,9 @@ fn delete(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let line = format!("{}/{}: {} rows", one.channel, one.name, grouped(one.rows));
-    let command = Command::DeleteDataset(DeleteDataset {
-        dataset: one.id.to_string(),
-    });
-    opening::ask_first(
-        state,
-        "Remove this dataset for good?",
-        vec![line],
-        "Remove",
-        command,
-    );
-    Vec::new()
+    let dataset = one.id.to_string();
+    let (title, command) = ("Remove this dataset for good?", DeleteDataset { dataset });
+    opening::ask_first(state, title, vec![line], "Remove", command)
 }
 
 /// `:upload CHANNEL FILE [NAME]`.
@@ -222,8 +190,7 @@ pub fn upload(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
     let words: Vec<&str> = argument.unwrap_or_default().split_whitespace().collect();
     let ([channel, file] | [channel, file, _]) = words[..] else {
         let text = "upload CHANNEL FILE [NAME]: a table becomes a dataset of the channel";
-        state.toast(Tone::Info, text);
-        return Vec::new();
+        return state.tell(text);
     };
     if submit::refuses(state) {
         return Vec::new();
@@ -259,14 +226,12 @@ pub fn asked(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
     let Some(id) = found.map(|one| one.id) else {
         let text =
             "ask CHANNEL/NAME [where A > 1; group B; sum C; order C desc; limit 20], on Datasets";
-        state.toast(Tone::Info, text);
-        return Vec::new();
+        return state.tell(text);
     };
     let query = match question(line) {
         Ok(query) => query,
         Err(why) => {
-            state.toast(Tone::Warning, sanitize::line(&why, 200));
-            return Vec::new();
+            return state.warn(sanitize::line(&why, 200));
         }
     };
     state.screens.datasets.list.select(Some(id));
@@ -276,10 +241,10 @@ pub fn asked(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
         question: query.clone(),
         rows: None,
     });
-    let asked = Query::QueryDataset(QueryDataset {
+    let asked = QueryDataset {
         dataset: id.to_string(),
         query,
-    });
+    };
     vec![panel::ask(state, Screen::Datasets, asked)]
 }
 

@@ -4,7 +4,6 @@
 use crate::console::arming::{CONFIRM_MS, Demand, Refusal, Subject};
 use crate::console::decision::{self, Bound, snoozes};
 use crate::console::item::{self, ItemKey};
-use crate::console::model::Tone;
 use crate::console::queue;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::enums::{DecisionKind, OutboxState, Risk, Scope};
@@ -106,15 +105,13 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
         return batching::begin(state, action);
     }
     if let Some(why) = unavailable(state, action) {
-        state.toast(Tone::Warning, format!("{}: {why}", action.short()));
-        return Vec::new();
+        return state.warn(format!("{}: {why}", action.short()));
     }
     let seen_ms = match armed {
         Ok(seen_ms) => seen_ms,
         Err(refusal) => {
             state.high = high;
-            state.toast(Tone::Warning, format!("not armed: {}", refusal.why()));
-            return Vec::new();
+            return state.warn(format!("not armed: {}", refusal.why()));
         }
     };
     let Some(subject) = selected_subject(state) else {
@@ -140,31 +137,34 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
                 reason: None,
             });
             if unknown && resolution == DeliveryResolution::SendAgain {
-                state.modals.push(Modal::Confirm(Confirm {
-                    title: "Send again?".to_owned(),
-                    lines: vec!["It may have arrived; sending again may show it twice.".to_owned()],
-                    label: "Send again",
-                    command,
-                    bound: Some(subject),
-                    chosen: 0,
-                }));
-                return Vec::new();
+                let line = "It may have arrived; sending again may show it twice.".to_owned();
+                return ask_bound(state, subject, "Send again?", line, "Send again", command);
             }
             submit::submit(state, command)
         }
-        ItemKey::Leftovers(id) => submit::submit(
-            state,
-            Command::DismissLeftovers(DismissLeftovers { tool_call_id: id }),
-        ),
-        ItemKey::RefusedCalls(id) => submit::submit(
-            state,
-            Command::DismissRefusedCalls(DismissRefusedCalls { session_id: id }),
-        ),
+        ItemKey::Leftovers(id) => submit::submit(state, DismissLeftovers { tool_call_id: id }),
+        ItemKey::RefusedCalls(id) => submit::submit(state, DismissRefusedCalls { session_id: id }),
         ItemKey::Continuation(_)
         | ItemKey::Flood(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => Vec::new(),
     }
+}
+
+/// Opens a question about a command that is only sent while the card is as it was shown.
+fn ask_bound(
+    state: &mut State,
+    subject: Subject,
+    title: &str,
+    line: String,
+    label: &'static str,
+    command: Command,
+) -> Vec<Effect> {
+    state.modals.push(Modal::Confirm(Confirm {
+        bound: Some(subject),
+        ..Confirm::new(title, vec![line], label, command)
+    }));
+    Vec::new()
 }
 
 fn decide_approval(
@@ -209,7 +209,7 @@ fn decide_approval(
         }
         Action::Rehearse => {
             let approval_id = approval.id;
-            return submit::submit(state, Command::RehearseCall(RehearseCall { approval_id }));
+            return submit::submit(state, RehearseCall { approval_id });
         }
         Action::MakeRule => {
             let approval = approval.clone();
@@ -227,17 +227,9 @@ fn decide_approval(
             .count();
         if others > 0 {
             let command = decision::command(&bound, decision::request(&bound, word));
-            state.modals.push(Modal::Confirm(Confirm {
-                title: "Deny and stop?".to_owned(),
-                lines: vec![format!(
-                    "{others} more waiting in this turn will be closed too."
-                )],
-                label: "Deny and stop",
-                command,
-                bound: Some(subject),
-                chosen: 0,
-            }));
-            return Vec::new();
+            let line = format!("{others} more waiting in this turn will be closed too.");
+            let (title, label) = ("Deny and stop?", "Deny and stop");
+            return ask_bound(state, subject, title, line, label, command);
         }
     }
     if word.allows() {
@@ -254,11 +246,9 @@ fn decide_approval(
                     }
                     Some(h) if second => {
                         state.high = Some(h);
-                        state.toast(
-                            Tone::Warning,
+                        return state.warn(
                             "not armed: the second press came too soon; read the card once more",
                         );
-                        return Vec::new();
                     }
                     Some(_) | None => {
                         let opened = !state.model.queue.zoomed;

@@ -12,6 +12,7 @@ use crate::protocol::problem::Problem;
 use crate::protocol::request::{Command, Decide, Outcome};
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State};
+use crate::tui::state::list::neighbor;
 use crate::tui::state::modal::{About, Deciding, Modal};
 use crate::tui::state::submit;
 
@@ -29,6 +30,13 @@ pub fn top(state: &mut State) -> Option<&mut Deciding> {
     match state.modals.last_mut() {
         Some(Modal::Deciding(dialog)) => Some(dialog),
         _ => None,
+    }
+}
+
+/// What the dialog on top says changed: it must be looked at again.
+pub fn changed(state: &mut State) {
+    if let Some(dialog) = top(state) {
+        dialog.exposure.changed();
     }
 }
 
@@ -68,12 +76,7 @@ pub fn turn(state: &mut State, forward: bool) {
             About::Shape(_) => dialog.exposure.scroll_by(if forward { 1 } else { -1 }),
             About::Rule(editor) => editor.turn(forward),
             About::Batch(batch) => {
-                let last = batch.buttons().len().saturating_sub(1);
-                batch.chosen = if forward {
-                    (batch.chosen + 1).min(last)
-                } else {
-                    batch.chosen.saturating_sub(1)
-                };
+                batch.chosen = neighbor(batch.chosen, batch.buttons().len(), forward);
             }
         }
     }
@@ -143,8 +146,7 @@ pub fn send(state: &mut State, bound: &Bound, request: DecisionRequest) -> Vec<E
         return Vec::new();
     }
     if let Err(refusal) = armed(state) {
-        state.toast(Tone::Warning, format!("not armed: {}", refusal.why()));
-        return Vec::new();
+        return state.warn(format!("not armed: {}", refusal.why()));
     }
     if !still(state, &bound.subject) {
         state.modals.pop();
@@ -184,8 +186,7 @@ pub fn submitted(
 
 /// Whether a card is still exactly what the dialog was opened for.
 pub fn still(state: &mut State, subject: &Subject) -> bool {
-    let current = queue::subject(&state.model.hosts, &subject.key).as_ref() == Some(subject)
-        && state.model.hosts.is_open(&subject.key);
+    let current = queue::is_as_shown(&state.model.hosts, subject);
     if !current {
         state.toast(
             Tone::Warning,

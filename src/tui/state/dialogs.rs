@@ -11,7 +11,7 @@ use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::State;
 use crate::tui::state::autonomy_selector::{self, AutonomySelector};
 use crate::tui::state::deciding::{self, still};
-use crate::tui::state::list::List;
+use crate::tui::state::list::{List, neighbor};
 use crate::tui::state::modal::{About, Modal, QuitChoice};
 use crate::tui::state::text_dialog::TextPurpose;
 use crate::tui::state::tool_lists::ToolLists;
@@ -94,25 +94,19 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
     }
 }
 
-fn stepped(at: usize, count: usize, forward: bool) -> usize {
-    if forward {
-        (at + 1).min(count.saturating_sub(1))
-    } else {
-        at.saturating_sub(1)
-    }
-}
-
 fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
     let line = if forward { 1 } else { -1 };
     match state.modals.last_mut() {
-        Some(Modal::Quit { choices, chosen }) => *chosen = stepped(*chosen, choices.len(), forward),
-        Some(Modal::Release(release)) => {
-            release.chosen = stepped(release.chosen, release.places(), forward);
+        Some(Modal::Quit { choices, chosen }) => {
+            *chosen = neighbor(*chosen, choices.len(), forward)
         }
-        Some(Modal::Confirm(confirm)) => confirm.chosen = stepped(confirm.chosen, 2, forward),
+        Some(Modal::Release(release)) => {
+            release.chosen = neighbor(release.chosen, release.places(), forward);
+        }
+        Some(Modal::Confirm(confirm)) => confirm.chosen = neighbor(confirm.chosen, 2, forward),
         Some(Modal::Snooze {
             choices, chosen, ..
-        }) => *chosen = stepped(*chosen, choices.len(), forward),
+        }) => *chosen = neighbor(*chosen, choices.len(), forward),
         Some(Modal::Models(dialog)) => {
             dialog
                 .list

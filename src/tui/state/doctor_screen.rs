@@ -1,12 +1,10 @@
 //! What Doctor asks, lists and does. What it knows is in `doctor`; nothing here is drawn.
 
-use crate::console::labels::problem_text;
-use crate::console::model::Tone;
 use crate::protocol::enums::CostGrouping;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Answer, Command, GetCosts, GetDoctor, ListHooks, ListMcpServers, ListModels, Query, ResetHook,
+    Answer, GetCosts, GetDoctor, ListHooks, ListMcpServers, ListModels, Query, ResetHook,
 };
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -77,32 +75,28 @@ fn ask(_state: &State) -> Vec<Query> {
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
     let panel = &mut state.screens.doctor;
-    let why = result.err().map(problem_text).unwrap_or_default();
-    match (query, result.ok()) {
-        (Query::GetDoctor(GetDoctor { check }), Some(Answer::GetDoctor(doctor))) => {
-            if *check && let Some(report) = &doctor.check {
-                panel.check = Some(Ok((doctor.at, report.clone())));
+    match query {
+        Query::GetDoctor(GetDoctor { check }) => match panel::reply::<GetDoctor>(result) {
+            Some(Ok(doctor)) => {
+                if *check && let Some(report) = &doctor.check {
+                    panel.check = Some(Ok((doctor.at, report.clone())));
+                }
+                panel.doctor = Some(Ok(Box::new(doctor)));
             }
-            panel.doctor = Some(Ok(Box::new(doctor.clone())));
+            Some(Err(why)) if *check => panel.check = Some(Err(why)),
+            Some(Err(why)) => panel.doctor = Some(Err(why)),
+            None => {}
+        },
+        Query::ListHooks(_) => {
+            panel::take::<ListHooks, _>(&mut panel.hooks, result, |page| page.items);
         }
-        (Query::GetDoctor(GetDoctor { check: true }), None) => panel.check = Some(Err(why)),
-        (Query::GetDoctor(GetDoctor { check: false }), None) => panel.doctor = Some(Err(why)),
-        (Query::ListHooks(_), Some(Answer::ListHooks(page))) => {
-            panel.hooks = Some(Ok(page.items.clone()));
+        Query::ListMcpServers(_) => {
+            panel::take::<ListMcpServers, _>(&mut panel.servers, result, |page| page.items);
         }
-        (Query::ListHooks(ListHooks {}), None) => panel.hooks = Some(Err(why)),
-        (Query::ListMcpServers(_), Some(Answer::ListMcpServers(page))) => {
-            panel.servers = Some(Ok(page.items.clone()));
+        Query::ListModels(_) => {
+            panel::take::<ListModels, _>(&mut panel.models, result, |page| page.items);
         }
-        (Query::ListMcpServers(ListMcpServers {}), None) => panel.servers = Some(Err(why)),
-        (Query::ListModels(_), Some(Answer::ListModels(page))) => {
-            panel.models = Some(Ok(page.items.clone()));
-        }
-        (Query::ListModels(ListModels {}), None) => panel.models = Some(Err(why)),
-        (Query::GetCosts(_), Some(Answer::GetCosts(costs))) => {
-            panel.calls = Some(Ok(Box::new(costs.clone())));
-        }
-        (Query::GetCosts(_), None) => panel.calls = Some(Err(why)),
+        Query::GetCosts(_) => panel::take::<GetCosts, _>(&mut panel.calls, result, Box::new),
         _ => {}
     }
 }
@@ -127,8 +121,7 @@ fn move_away(state: &mut State) {
 fn open(state: &mut State) -> Vec<Effect> {
     let panel = &mut state.screens.doctor;
     let Some(key) = panel.list.selected.clone() else {
-        state.toast(Tone::Warning, "open: nothing is selected");
-        return Vec::new();
+        return state.warn("open: nothing is selected");
     };
     panel.list.scroll = 0;
     if !panel.unfolded.remove(&key) {
@@ -161,12 +154,10 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 
 fn full_check(state: &mut State) -> Vec<Effect> {
     if !state.is_live() {
-        state.toast(Tone::Warning, "not asked: not connected");
-        return Vec::new();
+        return state.warn("not asked: not connected");
     }
     if state.screens.in_flight.has(&FULL_CHECK) {
-        state.toast(Tone::Info, "the full check is under way");
-        return Vec::new();
+        return state.tell("the full check is under way");
     }
     if !std::mem::take(&mut state.screens.doctor.confirming) {
         state.screens.doctor.confirming = true;
@@ -185,20 +176,15 @@ fn reset_hook(state: &mut State) -> Vec<Effect> {
             _ => None,
         });
     let Some((name, point)) = hook else {
-        state.toast(Tone::Warning, "reset hook: no hook is selected");
-        return Vec::new();
+        return state.warn("reset hook: no hook is selected");
     };
     let broken = matches!(&state.screens.doctor.hooks, Some(Ok(hooks)) if hooks.iter().any(|hook| {
         hook.name == name && hook.point.as_str() == point && hook.broken_until.is_some()
     }));
     if !broken {
-        state.toast(
-            Tone::Warning,
-            format!("{name} is called already: nothing to reset"),
-        );
-        return Vec::new();
+        return state.warn(format!("{name} is called already: nothing to reset"));
     }
-    submit::submit(state, Command::ResetHook(ResetHook { name }))
+    submit::submit(state, ResetHook { name })
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {

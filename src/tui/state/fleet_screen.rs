@@ -7,7 +7,6 @@ use crate::clock::Timestamp;
 use crate::console::format;
 use crate::console::ids::HostId;
 use crate::console::item;
-use crate::console::labels::problem_text;
 use crate::protocol::channel::Channel;
 use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::problem::Problem;
@@ -78,7 +77,7 @@ pub fn ask(state: &mut State) -> Vec<(HostId, Effect)> {
     for (id, host) in state.model.hosts.iter() {
         if host.is_live() && (stale || state.fleet.asked.get(&id) != Some(&minute)) {
             state.fleet.asked.insert(id, minute);
-            effects.push((id, Effect::Query(Query::ListFleet(ListFleet {}))));
+            effects.push((id, Effect::ask(ListFleet {})));
         }
     }
     effects
@@ -94,11 +93,11 @@ pub fn answered(
     if !matches!(query, Query::ListFleet(_)) {
         return false;
     }
-    let figures = match result.as_deref() {
-        Ok(Answer::ListFleet(page)) => Ok(page.items.clone()),
-        Ok(_) => return false,
-        Err(problem) => Err(problem_text(problem)),
+    let result = result.as_deref().map_err(|problem| &**problem);
+    let Some(page) = panel::reply::<ListFleet>(result) else {
+        return false;
     };
+    let figures = page.map(|page| page.items);
     state.fleet.figures.insert(host, figures);
     arrange(state, false);
     state.touch(Dirty::Soon);
@@ -143,7 +142,6 @@ pub fn channel<'s>(state: &'s State, key: &FleetKey) -> Option<&'s Channel> {
 
 /// Without an order of the operator: what waits the longest, then what does not work or did not, then the rest by name.
 fn arrange(state: &mut State, afresh: bool) {
-    let mut list = std::mem::take(&mut state.fleet.list);
     let waiting = waiting(state);
     let mut all: Vec<FleetKey> = Vec::new();
     for (host, known) in state.model.hosts.iter() {
@@ -172,8 +170,13 @@ fn arrange(state: &mut State, afresh: bool) {
         };
         (rank, since, key.clone())
     });
-    list.take(all, afresh, |key| cells(state, key, &waiting));
-    state.fleet.list = list;
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.fleet.list,
+        all,
+        |state, key| cells(state, key, &waiting),
+    );
 }
 
 /// How a channel stands in one word: its own, or that of a daemon that cannot be reached.

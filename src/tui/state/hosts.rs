@@ -70,8 +70,7 @@ pub fn follow(state: &mut State) -> Vec<(HostId, Effect)> {
 /// Gives the next host the focus. Nothing is selected after it.
 pub fn next(state: &mut State) -> Vec<Effect> {
     if !state.model.hosts.several() {
-        state.toast(Tone::Warning, "this console is attached to one daemon only");
-        return Vec::new();
+        return state.warn("this console is attached to one daemon only");
     }
     let at = (usize::from(state.model.hosts.focused().0) + 1) % state.model.hosts.count();
     go(state, HostId(u8::try_from(at).unwrap_or(0)));
@@ -88,8 +87,7 @@ pub fn named(state: &mut State, wanted: Option<&str>) -> Vec<Effect> {
             .into_iter()
             .map(|(name, word)| format!("{name} ({word})"))
             .collect();
-        state.toast(Tone::Info, format!("host NAME; known: {}", all.join(", ")));
-        return Vec::new();
+        return state.tell(format!("host NAME; known: {}", all.join(", ")));
     };
     let hosts = &state.model.hosts;
     if let Some(id) = hosts.ids().find(|id| hosts.name(*id) == wanted) {
@@ -103,8 +101,7 @@ pub fn named(state: &mut State, wanted: Option<&str>) -> Vec<Effect> {
     };
     let wanted: String = wanted.chars().take(40).collect();
     let text = format!("there is no host `{wanted}`; {hint}");
-    state.toast(Tone::Warning, text);
-    Vec::new()
+    state.warn(text)
 }
 
 fn go(state: &mut State, id: HostId) {

@@ -1,14 +1,13 @@
 //! Expired calls of external agents: a person lets one run once, if the agent asks again soon.
 
-use crate::console::model::Tone;
 use crate::protocol::enums::Risk;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::request::{AllowLater, Command};
-use crate::protocol::session::{ToolCall, TranscriptBody};
+use crate::protocol::request::AllowLater;
+use crate::protocol::session::ToolCall;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::opening;
 use crate::tui::state::screen::Screen;
+use crate::tui::state::{entries, opening};
 
 /// The call that has the focus: of the selected turn, or the newest of the transcript.
 fn focused(state: &State) -> Option<(ApprovalId, &ToolCall)> {
@@ -17,13 +16,8 @@ fn focused(state: &State) -> Option<(ApprovalId, &ToolCall)> {
         turn.tool_calls.iter().rev().find(|call| call.is_late())
     } else if state.screen == Screen::Session {
         let entries = state.screens.session.entries.values().rev();
-        let calls = entries.filter_map(|held| match &held.entry.body {
-            TranscriptBody::Step { tool_calls, .. } => Some(tool_calls),
-            TranscriptBody::User { .. }
-            | TranscriptBody::State { .. }
-            | TranscriptBody::Compacted { .. } => None,
-        });
-        calls.flatten().find(|call| call.is_late())
+        let mut calls = entries.flat_map(|held| entries::calls(&held.entry));
+        calls.find(|call| call.is_late())
     } else {
         None
     }?;
@@ -44,8 +38,7 @@ pub fn unavailable(state: &State) -> Option<String> {
 /// Asks whether the call may run once, and says what that does.
 pub fn open(state: &mut State) -> Vec<Effect> {
     if let Some(why) = unavailable(state) {
-        state.toast(Tone::Warning, format!("later: {why}"));
-        return Vec::new();
+        return state.warn(format!("later: {why}"));
     }
     let Some((approval_id, call)) = focused(state) else {
         return Vec::new();
@@ -63,7 +56,11 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     if call.shortened {
         lines.push("The arguments are cut here; W shows where the whole call is.".to_owned());
     }
-    let command = Command::AllowLater(AllowLater { approval_id });
-    opening::ask_first(state, title, lines, "Allow once", command);
-    Vec::new()
+    opening::ask_first(
+        state,
+        title,
+        lines,
+        "Allow once",
+        AllowLater { approval_id },
+    )
 }

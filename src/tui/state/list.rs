@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use crate::console::arming;
 use crate::console::queue::Step;
 
 /// What a row shows in a column.
@@ -298,6 +299,20 @@ pub fn stepped<K: Clone>(order: &[K], at: Option<usize>, step: Step) -> Option<K
         (Step::Up | Step::Bottom, _) => last,
     };
     order.get(index).cloned()
+}
+
+/// The next of so many choices, or the one before; the first and the last stay.
+pub fn neighbor(at: usize, count: usize, forward: bool) -> usize {
+    if forward {
+        (at + 1).min(count.saturating_sub(1))
+    } else {
+        at.saturating_sub(1)
+    }
+}
+
+/// The first of so many rows that is shown after scrolling by lines.
+pub fn scrolled_by(first: usize, lines: i64, rows: usize) -> usize {
+    arming::scrolled(first, lines, None).min(rows.saturating_sub(1))
 }
 
 /// Lines by which a text is scrolled after a movement. The next frame keeps that within the text.

@@ -130,8 +130,7 @@ pub fn sort(state: &mut State, column: Option<&str>) -> Vec<Effect> {
     };
     let Some(list) = of(state, screen) else {
         let text = format!("sort: {} has an order of its own", screen.title());
-        state.toast(Tone::Warning, text);
-        return Vec::new();
+        return state.warn(text);
     };
     match sort {
         Ok(sort) => {

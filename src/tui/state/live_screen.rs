@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use crate::console::format;
-use crate::console::labels::problem_text;
 use crate::console::world::SessionStatus;
 use crate::protocol::enums::{ContinuationState, SessionState};
 use crate::protocol::event::Event;
@@ -68,13 +67,10 @@ fn transcript_query(state: &State) -> Option<Query> {
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    if let Query::GetTranscript(GetTranscript { session_id, .. }) = query {
-        let entries = match result {
-            Ok(Answer::GetTranscript(page)) => Ok(page.items.clone()),
-            Ok(_) => return,
-            Err(problem) => Err(problem_text(problem)),
-        };
-        state.screens.transcript_end = Some((*session_id, entries));
+    if let Query::GetTranscript(GetTranscript { session_id, .. }) = query
+        && let Some(page) = panel::reply::<GetTranscript>(result)
+    {
+        state.screens.transcript_end = Some((*session_id, page.map(|page| page.items)));
     }
 }
 
@@ -85,14 +81,9 @@ fn concerns(event: &Event) -> bool {
 /// What was said in the session that is selected now is asked for.
 fn after_move(state: &mut State) -> Vec<Effect> {
     let known = state.screens.transcript_end.as_ref().map(|(id, _)| *id);
-    if known == state.screens.live.selected || !state.is_live() {
-        return Vec::new();
-    }
-    let query = transcript_query(state).filter(|query| !state.screens.in_flight.has(query));
-    query
-        .map(|query| panel::ask(state, Screen::Live, query))
-        .into_iter()
-        .collect()
+    let is_new = known != state.screens.live.selected && state.is_live();
+    let query = transcript_query(state).filter(|_| is_new);
+    panel::ask_more(state, Screen::Live, query)
 }
 
 /// Columns of the list.
@@ -109,12 +100,11 @@ pub const COLUMNS: &[&str] = &[
 
 /// Sessions keep their places. Without a selection, those that wait for the operator go first.
 pub fn arrange(state: &mut State, afresh: bool) {
-    let mut list = std::mem::take(&mut state.screens.live);
     let world = state.model.world();
     let mut all = if afresh {
         Vec::new()
     } else {
-        list.order.clone()
+        state.screens.live.order.clone()
     };
     all.retain(|id| world.sessions.contains_key(id));
     let mut listed: BTreeSet<SessionId> = all.iter().copied().collect();
@@ -126,9 +116,13 @@ pub fn arrange(state: &mut State, afresh: bool) {
         session.is_some_and(|one| world.session_status(one) == SessionStatus::WaitingOnYou)
     };
     all.sort_by_cached_key(|id| !waits(id));
-    let shown = |id: &SessionId| cells(state, *id);
-    list.take(all, afresh, shown);
-    state.screens.live = list;
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.live,
+        all,
+        |state, id| cells(state, *id),
+    );
 }
 
 /// What a session waits for beside its tools, or its tools in flight: for one line.

@@ -1,6 +1,5 @@
 //! What keys do on the Memory screen. Everything that cannot be taken back is confirmed, with Cancel focused.
 
-use crate::console::model::Tone;
 use crate::console::queue::Step;
 use crate::protocol::enums::{MemoryScope, MemoryState};
 use crate::protocol::ids::MemoryId;
@@ -25,35 +24,42 @@ const NEAR: usize = 5;
 
 /// Carries out an action; none = it means nothing special here.
 pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
-    match action {
+    let of_selected = match action {
+        Action::MemoryMark => mark,
+        Action::MemoryEdit => edit,
+        Action::MemoryPin => pin,
+        Action::MemoryAccept => accept,
+        Action::MemoryDelete => delete,
+        Action::MemorySupersede => supersede,
+        _ => return of_screen(state, action),
+    };
+    Some(match state.screens.memory.memory().cloned() {
+        Some(one) => of_selected(state, one),
+        None => state.nothing(action),
+    })
+}
+
+/// Carries out an action that means no memory in particular.
+fn of_screen(state: &mut State, action: Action) -> Option<Vec<Effect>> {
+    Some(match action {
         Action::NextPane => {
             let second = !state.screens.memory.second;
             state.screens.memory.turn(second);
+            Vec::new()
         }
         Action::Search => {
             show(state, View::Facts);
-            return Some(open_text(state, MemoryText::Search));
+            open_text(state, MemoryText::Search)
         }
         Action::MemoryHygiene => toggle(state, View::Hygiene),
         Action::MemoryRoutines => toggle(state, View::Routines),
-        Action::MemoryMark => mark(state),
-        Action::MemoryAdd => return Some(add(state)),
-        Action::MemoryEdit => {
-            let text = selected(state, action)
-                .map(|memory| MemoryText::Edit(memory.id, memory.updated_at));
-            return Some(text.map_or_else(Vec::new, |text| open_text(state, text)));
-        }
-        Action::MemoryPin => return Some(pin(state)),
-        Action::MemoryAccept => accept(state),
-        Action::MemoryDelete => delete(state),
-        Action::MemorySupersede => supersede(state),
-        Action::MemorySummary => return Some(summary(state)),
+        Action::MemoryAdd => add(state),
+        Action::MemorySummary => summary(state),
         Action::MemoryRun => memory_runs::run(state),
         Action::MemoryUndo => memory_runs::undo(state),
-        Action::MemoryToggle => return Some(memory_runs::switch(state)),
+        Action::MemoryToggle => memory_runs::switch(state),
         _ => return None,
-    }
-    Some(Vec::new())
+    })
 }
 
 /// The detail shows what is selected next, no longer a summary.
@@ -77,7 +83,7 @@ pub fn after_move(state: &mut State) -> Vec<Effect> {
     if !state.is_live() {
         return Vec::new();
     }
-    let mut queries = match memory.view {
+    let queries: Vec<Query> = match memory.view {
         View::Facts => {
             let list = &memory.lists.facts;
             let near = |at: usize| at + NEAR >= list.order.len();
@@ -93,11 +99,7 @@ pub fn after_move(state: &mut State) -> Vec<Effect> {
         }
         View::Routines => Vec::new(),
     };
-    queries.retain(|query| !state.screens.in_flight.has(query));
-    queries
-        .into_iter()
-        .map(|query| panel::ask(state, Screen::Memory, query))
-        .collect()
+    panel::ask_more(state, Screen::Memory, queries)
 }
 
 /// The rows are others now.
@@ -235,15 +237,6 @@ pub fn hints(state: &State) -> Vec<Action> {
     hints
 }
 
-/// The selected one, or a word that none is.
-fn selected(state: &mut State, action: Action) -> Option<Memory> {
-    let found = state.screens.memory.memory().cloned();
-    if found.is_none() {
-        state.nothing(action);
-    }
-    found
-}
-
 fn show(state: &mut State, view: View) {
     let memory = &mut state.screens.memory;
     if memory.view == view {
@@ -257,26 +250,29 @@ fn show(state: &mut State, view: View) {
     state.screens.in_flight.now();
 }
 
-fn toggle(state: &mut State, view: View) {
+fn toggle(state: &mut State, view: View) -> Vec<Effect> {
     let view = if state.screens.memory.view == view {
         View::Facts
     } else {
         view
     };
     show(state, view);
+    Vec::new()
 }
 
 fn open_text(state: &mut State, text: MemoryText) -> Vec<Effect> {
     opening::open_text(state, TextPurpose::Memory(text))
 }
 
-fn mark(state: &mut State) {
-    let Some(one) = selected(state, Action::MemoryMark) else {
-        return;
-    };
+fn mark(state: &mut State, one: Memory) -> Vec<Effect> {
     if state.screens.memory.view == View::Facts && !state.screens.memory.marked.remove(&one.id) {
         state.screens.memory.marked.insert(one.id);
     }
+    Vec::new()
+}
+
+fn edit(state: &mut State, one: Memory) -> Vec<Effect> {
+    open_text(state, MemoryText::Edit(one.id, one.updated_at))
 }
 
 /// Where something new is remembered: the scope that is shown.
@@ -295,11 +291,9 @@ fn add(state: &mut State) -> Vec<Effect> {
             match selected.or(state.screens.session.session_id) {
                 Some(session_id) => MemoryTarget::Session { session_id },
                 None => {
-                    state.toast(
-                        Tone::Warning,
+                    return state.warn(
                         "remember: select a memory of the session, or open the session (2) first",
                     );
-                    return Vec::new();
                 }
             }
         }
@@ -308,30 +302,17 @@ fn add(state: &mut State) -> Vec<Effect> {
     open_text(state, MemoryText::Add(place))
 }
 
-fn pin(state: &mut State) -> Vec<Effect> {
-    let Some(one) = selected(state, Action::MemoryPin) else {
-        return Vec::new();
-    };
-    submit::submit(
-        state,
-        Command::PinMemory(PinMemory {
-            id: one.id,
-            pinned: !one.pinned,
-        }),
-    )
+fn pin(state: &mut State, one: Memory) -> Vec<Effect> {
+    let (id, pinned) = (one.id, !one.pinned);
+    submit::submit(state, PinMemory { id, pinned })
 }
 
-fn accept(state: &mut State) {
-    let Some(one) = selected(state, Action::MemoryAccept) else {
-        return;
-    };
+fn accept(state: &mut State, one: Memory) -> Vec<Effect> {
     if one.state != MemoryState::Proposed {
-        let text = format!(
+        return state.warn(format!(
             "accept: only a proposed memory can be accepted (this one is {})",
             one.state
-        );
-        state.toast(Tone::Warning, text);
-        return;
+        ));
     }
     let mut lines = vec![few(&one.text), place_words(&one)];
     if !one.taint.is_empty() {
@@ -340,8 +321,8 @@ fn accept(state: &mut State) {
             few(&one.taint.join(", "))
         ));
     }
-    let command = Command::AcceptMemory(AcceptMemory { id: one.id });
-    ask_first(state, "Accept it?", lines, "Accept", command);
+    let command = AcceptMemory { id: one.id };
+    ask_first(state, "Accept it?", lines, "Accept", command)
 }
 
 /// Where one goes into contexts.
@@ -354,10 +335,7 @@ pub fn place_words(memory: &Memory) -> String {
     }
 }
 
-fn delete(state: &mut State) {
-    let Some(one) = selected(state, Action::MemoryDelete) else {
-        return;
-    };
+fn delete(state: &mut State, one: Memory) -> Vec<Effect> {
     let (title, label) = match one.state {
         MemoryState::Proposed => ("Refuse what is proposed?", "Refuse"),
         MemoryState::Active | MemoryState::Superseded | MemoryState::Archived => {
@@ -368,15 +346,11 @@ fn delete(state: &mut State) {
         few(&one.text),
         "It is removed; this cannot be taken back.".to_owned(),
     ];
-    let command = Command::DeleteMemory(DeleteMemory { id: one.id });
-    ask_first(state, title, lines, label, command);
+    ask_first(state, title, lines, label, DeleteMemory { id: one.id })
 }
 
 /// The selected one replaces the marked ones, or the others of its group that say the same or something else.
-fn supersede(state: &mut State) {
-    let Some(one) = selected(state, Action::MemorySupersede) else {
-        return;
-    };
+fn supersede(state: &mut State, one: Memory) -> Vec<Effect> {
     let rows = state.screens.memory.rows.as_deref().unwrap_or_default();
     let why = rows
         .iter()
@@ -396,11 +370,8 @@ fn supersede(state: &mut State) {
         .map(|row| &row.memory)
         .collect();
     if others.is_empty() {
-        state.toast(
-            Tone::Warning,
-            "supersede: mark the memories to replace (space), then select the better one",
-        );
-        return;
+        return state
+            .warn("supersede: mark the memories to replace (space), then select the better one");
     }
     let mut lines = vec![format!("stays: {}", few(&one.text))];
     lines.extend(
@@ -414,18 +385,17 @@ fn supersede(state: &mut State) {
     }
     let ids: Vec<MemoryId> = others.iter().map(|other| other.id).collect();
     let title = format!("Replace {} by this one?", ids.len());
-    let command = Command::SupersedeMemories(SupersedeMemories {
+    let command = SupersedeMemories {
         id: one.id,
         others: ids,
-    });
-    ask_first(state, title, lines, "Replace", command);
+    };
+    ask_first(state, title, lines, "Replace", command)
 }
 
 /// Reads the summary of the selected one's session.
 fn summary(state: &mut State) -> Vec<Effect> {
     let Some(session_id) = state.screens.memory.memory().and_then(|one| one.session_id) else {
-        state.toast(Tone::Warning, "summary: select a memory of a session");
-        return Vec::new();
+        return state.warn("summary: select a memory of a session");
     };
     state.screens.memory.list_mut().open();
     state.screens.memory.list_mut().step(Step::Top);
@@ -433,7 +403,7 @@ fn summary(state: &mut State) -> Vec<Effect> {
         session_id,
         summary: None,
     });
-    let query = Query::GetSessionSummary(GetSessionSummary { session_id });
+    let query = GetSessionSummary { session_id };
     vec![panel::ask(state, Screen::Memory, query)]
 }
 

@@ -1,8 +1,7 @@
 //! What keys do to hygiene and routines on the Memory screen. What starts something is confirmed, with Cancel focused.
 
 use crate::console::format;
-use crate::console::model::Tone;
-use crate::protocol::request::{ChangeRoutine, Command, RunHygiene, RunRoutine, UndoHygiene};
+use crate::protocol::request::{ChangeRoutine, RunHygiene, RunRoutine, UndoHygiene};
 use crate::protocol::routine::RoutinePatch;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -13,17 +12,15 @@ use crate::tui::state::opening::ask_first;
 use crate::tui::state::submit;
 
 /// Runs hygiene, or the selected routine.
-pub fn run(state: &mut State) {
+pub fn run(state: &mut State) -> Vec<Effect> {
     match state.screens.memory.view {
-        View::Facts => state.toast(
-            Tone::Warning,
-            "run: open hygiene (H) or routines (R), they show what would happen",
-        ),
+        View::Facts => {
+            state.warn("run: open hygiene (H) or routines (R), they show what would happen")
+        }
         View::Hygiene => run_hygiene(state),
         View::Routines => {
-            let Some(routine) = state.screens.memory.routine().cloned() else {
-                state.nothing(Action::MemoryRun);
-                return;
+            let Some(routine) = state.screens.memory.routine() else {
+                return state.nothing(Action::MemoryRun);
             };
             let lines = vec![
                 format!("{}: {}", routine.channel, few(&routine.prompt)),
@@ -33,23 +30,19 @@ pub fn run(state: &mut State) {
                 ),
             ];
             let title = format!("Run {} now?", routine.name);
-            let command = Command::RunRoutine(RunRoutine {
-                routine: routine.id.to_string(),
-            });
-            ask_first(state, title, lines, "Run", command);
+            let routine = routine.id.to_string();
+            ask_first(state, title, lines, "Run", RunRoutine { routine })
         }
     }
 }
 
-fn run_hygiene(state: &mut State) {
+fn run_hygiene(state: &mut State) -> Vec<Effect> {
     let memory = &state.screens.memory;
     let Some(report) = &memory.preview else {
-        state.toast(Tone::Warning, "run: what would go is not known yet");
-        return;
+        return state.warn("run: what would go is not known yet");
     };
     if report.groups.is_empty() {
-        state.toast(Tone::Warning, "run: nothing would go now");
-        return;
+        return state.warn("run: nothing would go now");
     }
     let mut lines = vec![format!(
         "{} memories are archived, {} removed for good.",
@@ -73,27 +66,19 @@ fn run_hygiene(state: &mut State) {
     } else {
         ("Run hygiene now?", "Run")
     };
-    let command = Command::RunHygiene(RunHygiene { yes });
-    ask_first(state, title, lines, label, command);
+    ask_first(state, title, lines, label, RunHygiene { yes })
 }
 
 /// Takes the selected run back, or the newest one that can be.
-pub fn undo(state: &mut State) {
+pub fn undo(state: &mut State) -> Vec<Effect> {
     let memory = &state.screens.memory;
-    let found = match memory.hygiene_run() {
-        Some(run) => Some(run),
-        None => memory
-            .runs
-            .iter()
-            .flatten()
-            .find(|run| can_undo(state, run)),
+    let newest = || {
+        let mut runs = memory.runs.iter().flatten();
+        runs.find(|run| can_undo(state, run))
     };
+    let found = memory.hygiene_run().or_else(newest);
     let Some(run) = found.filter(|run| can_undo(state, run)) else {
-        state.toast(
-            Tone::Warning,
-            "undo: no run can be undone (H shows the runs)",
-        );
-        return;
+        return state.warn("undo: no run can be undone (H shows the runs)");
     };
     let lines = vec![
         format!(
@@ -106,22 +91,22 @@ pub fn undo(state: &mut State) {
             run.report.archived
         ),
     ];
-    let command = Command::UndoHygiene(UndoHygiene { id: run.id });
-    ask_first(state, "Take this run back?", lines, "Take back", command);
+    let command = UndoHygiene { id: run.id };
+    ask_first(state, "Take this run back?", lines, "Take back", command)
 }
 
 /// Lets the selected routine run by itself, or no longer. Only the first is asked about.
 pub fn switch(state: &mut State) -> Vec<Effect> {
-    let Some(routine) = state.screens.memory.routine().cloned() else {
+    let Some(routine) = state.screens.memory.routine() else {
         return state.nothing(Action::MemoryToggle);
     };
-    let command = Command::ChangeRoutine(ChangeRoutine {
+    let command = ChangeRoutine {
         routine: routine.id.to_string(),
         patch: RoutinePatch {
             enabled: Some(!routine.enabled),
             ..RoutinePatch::default()
         },
-    });
+    };
     if routine.enabled {
         return submit::submit(state, command);
     }
@@ -130,6 +115,5 @@ pub fn switch(state: &mut State) -> Vec<Effect> {
         "It runs by itself from now on.".to_owned(),
     ];
     let title = format!("Let {} run by itself?", routine.name);
-    ask_first(state, title, lines, "Enable", command);
-    Vec::new()
+    ask_first(state, title, lines, "Enable", command)
 }

@@ -89,6 +89,25 @@ pub struct Confirm {
     pub chosen: usize,
 }
 
+impl Confirm {
+    /// A question that is bound to nothing.
+    pub fn new(
+        title: impl Into<String>,
+        lines: Vec<String>,
+        label: &'static str,
+        command: impl Into<Command>,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            lines,
+            label,
+            command: command.into(),
+            bound: None,
+            chosen: 0,
+        }
+    }
+}
+
 /// A way out in the quit menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuitChoice {

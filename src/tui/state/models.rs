@@ -6,9 +6,7 @@ use crate::console::labels::problem_text;
 use crate::protocol::ids::SessionId;
 use crate::protocol::models::ProviderModels;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{
-    Command, DiscoverModels, ListModels, Outcome, Query, UpdateSession,
-};
+use crate::protocol::request::{Command, DiscoverModels, ListModels, Outcome, UpdateSession};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, ListDetail};
@@ -32,7 +30,7 @@ pub fn open(state: &mut State, session_id: SessionId) -> Vec<Effect> {
         refused: None,
         look: DiscoveryState::Idle,
     })));
-    vec![Effect::Query(Query::ListModels(ListModels {}))]
+    vec![Effect::ask(ListModels {})]
 }
 
 /// The configured models came; the one that the session has is highlighted, else the default.
@@ -106,16 +104,14 @@ pub fn accept(state: &mut State, dialog: &ModelsDialog) -> Vec<Effect> {
     let Some(model) = dialog.list.selected.clone() else {
         return Vec::new();
     };
-    submit::submit(
-        state,
-        Command::UpdateSession(UpdateSession {
-            session_id: dialog.session_id,
-            title: None,
-            model: Some(model),
-            paused: None,
-            preferences: None,
-        }),
-    )
+    let command = UpdateSession {
+        session_id: dialog.session_id,
+        title: None,
+        model: Some(model),
+        paused: None,
+        preferences: None,
+    };
+    submit::submit(state, command)
 }
 
 /// Looks for servers, unless a look is under way.
@@ -123,7 +119,7 @@ pub fn discover(state: &mut State) -> Vec<Effect> {
     if top(state).is_none_or(|dialog| dialog.look == DiscoveryState::Searching) {
         return Vec::new();
     }
-    let effects = submit::submit(state, Command::DiscoverModels(DiscoverModels {}));
+    let effects = submit::submit(state, DiscoverModels {});
     if let Some(dialog) = top(state).filter(|_| !effects.is_empty()) {
         dialog.look = DiscoveryState::Searching;
     }

@@ -187,8 +187,7 @@ pub fn fold(state: &mut State) -> Vec<Effect> {
 /// Goes to the question that the selected turn waits for; it is answered on its card.
 pub fn open_question(state: &mut State) -> Vec<Effect> {
     let Some(id) = state.screens.continuations.list.selected else {
-        state.toast(Tone::Warning, "its question: nothing is selected");
-        return Vec::new();
+        return state.warn("its question: nothing is selected");
     };
     let question = state
         .model
@@ -197,8 +196,7 @@ pub fn open_question(state: &mut State) -> Vec<Effect> {
         .find(|approval| approval.continuation_id == Some(id))
         .map(|approval| state.model.key(ItemKey::Approval(approval.id)));
     let Some(key) = question else {
-        state.toast(Tone::Warning, "this turn has no open question");
-        return Vec::new();
+        return state.warn("this turn has no open question");
     };
     let effects = go(state, Screen::Queue);
     if state.model.queue.order.contains(&key) {
@@ -265,8 +263,7 @@ pub fn back(state: &mut State) -> bool {
 /// Goes to the next match of the search.
 pub fn search(state: &mut State, forward: bool) -> Vec<Effect> {
     if state.screens.session.search.is_none() {
-        state.toast(Tone::Warning, "no search: / starts one");
-        return Vec::new();
+        return state.warn("no search: / starts one");
     }
     let words = state
         .screens
@@ -293,8 +290,7 @@ fn look_further(state: &mut State, target: SearchTarget, forward: bool) {
 /// Goes to the next call that asked, or the next thing that failed.
 pub fn jump(state: &mut State, jump_target: JumpTarget, forward: bool) -> Vec<Effect> {
     if state.screen != Screen::Session {
-        state.toast(Tone::Warning, "only in the transcript of a session");
-        return Vec::new();
+        return state.warn("only in the transcript of a session");
     }
     if !state.screens.session.next_landmark(jump_target, forward) {
         look_further(state, SearchTarget::JumpTarget(jump_target), forward);

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use crate::console::access::Hosting;
-use crate::console::model::Tone;
 use crate::console::release::Release;
 use crate::protocol::request::Command;
 use crate::tui::action::Action;
@@ -65,16 +64,11 @@ pub fn ask_first(
     title: impl Into<String>,
     lines: Vec<String>,
     label: &'static str,
-    command: Command,
-) {
-    state.modals.push(Modal::Confirm(Confirm {
-        title: title.into(),
-        lines,
-        label,
-        command,
-        bound: None,
-        chosen: 0,
-    }));
+    command: impl Into<Command>,
+) -> Vec<Effect> {
+    let confirm = Confirm::new(title, lines, label, command);
+    state.modals.push(Modal::Confirm(confirm));
+    Vec::new()
 }
 
 /// Opens help or the palette for what has the keyboard now, with why actions do nothing now.
@@ -92,7 +86,7 @@ pub fn open_help(state: &mut State, scope: HelpScope, unavailable: BTreeMap<Acti
 }
 
 /// Opens the quit menu.
-pub fn open_quit(state: &mut State) {
+pub fn open_quit(state: &mut State) -> Vec<Effect> {
     let choices = match &state.model.hosting {
         Hosting::Embedded { live_channels } if !live_channels.is_empty() => {
             vec![QuitChoice::Stay, QuitChoice::Detach, QuitChoice::Stop]
@@ -100,15 +94,16 @@ pub fn open_quit(state: &mut State) {
         Hosting::Embedded { .. } | Hosting::Attached => vec![QuitChoice::Stay, QuitChoice::Stop],
     };
     state.modals.push(Modal::Quit { choices, chosen: 0 });
+    Vec::new()
 }
 
 /// Opens the release dialog.
-pub fn open_release(state: &mut State) {
+pub fn open_release(state: &mut State) -> Vec<Effect> {
     let Some(release) = Release::open(state.model.world(), state.model.now.wall) else {
-        state.toast(Tone::Warning, "release: no emergency stop is in force");
-        return;
+        return state.warn("release: no emergency stop is in force");
     };
     state.modals.push(Modal::Release(release));
+    Vec::new()
 }
 
 /// Opens the autonomy selector of a channel.

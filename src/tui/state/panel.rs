@@ -4,15 +4,18 @@
 
 use serde::Serialize;
 
+use crate::console::labels::problem_text;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, Query};
+use crate::protocol::request::{Answer, Query, Request};
+use crate::protocol::snapshot::Page;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::background_search::SearchTarget;
-use crate::tui::state::list::List;
+use crate::tui::state::cache_cost::Known;
+use crate::tui::state::list::{Cell, List, ListDetail};
 use crate::tui::state::screen::Screen;
 
 /// A filter that takes more than words that a row shows.
@@ -150,7 +153,70 @@ pub fn copied(id: impl ToString, object: Option<&impl Serialize>, all: bool) -> 
 }
 
 /// Notes a question that a key of this screen asks, so that its answer finds back.
-pub fn ask(state: &mut State, screen: Screen, query: Query) -> Effect {
+pub fn ask(state: &mut State, screen: Screen, query: impl Into<Query>) -> Effect {
+    let query = query.into();
     state.screens.in_flight.open.push((screen, query.clone()));
     Effect::Query(query)
+}
+
+/// Asks those of these questions that wait for no answer yet.
+pub fn ask_more(
+    state: &mut State,
+    screen: Screen,
+    queries: impl IntoIterator<Item = Query>,
+) -> Vec<Effect> {
+    let mut queries: Vec<Query> = queries.into_iter().collect();
+    queries.retain(|query| !state.screens.in_flight.has(query));
+    queries
+        .into_iter()
+        .map(|query| ask(state, screen, query))
+        .collect()
+}
+
+/// The reply to a request, or why there is none; none = this answers another request.
+pub fn reply<R: Request<Answer = Answer>>(result: Result<&Answer, &Problem>) -> Known<R::Reply> {
+    match result {
+        Ok(answer) => R::reply(answer.clone()).ok().map(Ok),
+        Err(problem) => Some(Err(problem_text(problem))),
+    }
+}
+
+/// Takes what is of use in the reply to a request, or why there is none.
+pub fn take<R: Request<Answer = Answer>, T>(
+    known: &mut Known<T>,
+    result: Result<&Answer, &Problem>,
+    of_use: impl FnOnce(R::Reply) -> T,
+) {
+    if let Some(reply) = reply::<R>(result) {
+        *known = Some(reply.map(of_use));
+    }
+}
+
+/// Takes a list that came. Where it did not, the list that is known stays, and why is noted.
+pub fn take_list<T>(
+    reply: Known<Page<T>>,
+    list: &mut Option<Vec<T>>,
+    problem: &mut Option<String>,
+) {
+    match reply {
+        Some(Ok(page)) => {
+            *list = Some(page.items);
+            *problem = None;
+        }
+        Some(Err(why)) => *problem = Some(why),
+        None => {}
+    }
+}
+
+/// Brings a list in line with these rows. `afresh` = the operator changed what is listed.
+pub fn arrange<K: Clone + Ord>(
+    state: &mut State,
+    afresh: bool,
+    list: impl Fn(&mut State) -> &mut ListDetail<K>,
+    all: Vec<K>,
+    cells: impl Fn(&State, &K) -> Vec<Cell>,
+) {
+    let mut taken = std::mem::take(list(state));
+    taken.take(all, afresh, |key| cells(state, key));
+    *list(state) = taken;
 }

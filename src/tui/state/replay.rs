@@ -11,6 +11,7 @@ use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::{
     Continuation, Step, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
+use crate::tui::state::entries;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 
@@ -150,13 +151,7 @@ impl Replay {
 
     /// The calls that may change files.
     pub fn writing_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        let entries = self.entries.iter();
-        let calls = entries.flat_map(|entry| match &entry.body {
-            TranscriptBody::Step { tool_calls, .. } => tool_calls.as_slice(),
-            TranscriptBody::User { .. }
-            | TranscriptBody::State { .. }
-            | TranscriptBody::Compacted { .. } => &[],
-        });
+        let calls = self.entries.iter().flat_map(entries::calls);
         calls.filter(|call| may_change_files(call.access))
     }
 
@@ -203,8 +198,8 @@ impl Replay {
     pub(super) fn begin(&mut self, entries: Vec<TranscriptEntry>, now: Millis) {
         let mut moments: Vec<Timestamp> = entries.iter().map(|entry| entry.at).collect();
         for entry in &entries {
-            if let TranscriptBody::Step { step, tool_calls } = &entry.body {
-                moments.extend(tool_calls.iter().filter_map(|call| call.started_at));
+            if let Some((step, calls)) = entries::step(entry) {
+                moments.extend(calls.iter().filter_map(|call| call.started_at));
                 if let StepBody::ToolResult { call_id, .. } = &step.body {
                     self.settled.insert(*call_id, entry.at);
                 }

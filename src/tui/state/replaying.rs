@@ -18,7 +18,7 @@ use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::replay::{ENTRIES, Replay, SPEEDS, Source};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{going, selection};
+use crate::tui::state::{going, panel, selection};
 
 /// Entries asked for at once.
 const PAGE: u32 = 500;
@@ -78,10 +78,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     };
     match source {
         Some(source) if state.is_live() => begin(state, source, false),
-        Some(_) => {
-            state.toast(Tone::Warning, "replay: not connected");
-            Vec::new()
-        }
+        Some(_) => state.warn("replay: not connected"),
         None => state.nothing(Action::Replay),
     }
 }
@@ -121,10 +118,10 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
     state.touch(Dirty::Now);
     match source {
         Source::Continuation(id) => effects.extend([
-            Effect::Query(Query::GetContinuation(GetContinuation { id })),
-            Effect::Query(Query::ListSteps(ListSteps {
+            Effect::ask(GetContinuation { id }),
+            Effect::ask(ListSteps {
                 continuation_id: id,
-            })),
+            }),
         ]),
         Source::Session(id) => effects.push(page(id, 0)),
     }
@@ -132,11 +129,11 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
 }
 
 fn page(session_id: SessionId, from: u64) -> Effect {
-    Effect::Query(Query::GetTranscriptFrom(GetTranscriptFrom {
+    Effect::ask(GetTranscriptFrom {
         session_id,
         from,
         limit: Some(PAGE),
-    }))
+    })
 }
 
 /// Takes what was asked for; true = it was, and nobody else wants it.
@@ -152,11 +149,7 @@ pub fn answered(
     if let Query::GetCallDiff(GetCallDiff { tool_call_id }) = query
         && let Some(waits) = replay.diffs.get_mut(tool_call_id)
     {
-        *waits = match result {
-            Ok(Answer::GetCallDiff(diff)) => Some(Ok(diff.clone())),
-            Ok(_) => None,
-            Err(problem) => Some(Err(problem_text(problem))),
-        };
+        *waits = panel::reply::<GetCallDiff>(result);
         state.touch(Dirty::Soon);
         return (true, Vec::new());
     }
@@ -223,9 +216,7 @@ pub fn ask(state: &mut State) -> Option<Effect> {
         return None;
     }
     replay.diffs.insert(tool_call_id, None);
-    Some(Effect::Query(Query::GetCallDiff(GetCallDiff {
-        tool_call_id,
-    })))
+    Some(Effect::ask(GetCallDiff { tool_call_id }))
 }
 
 /// Draws the transcript of the time that is shown.
@@ -303,8 +294,7 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
                 .key_of(Context::Replay, Action::Back)
                 .unwrap_or_default();
             let text = format!("{}: a replay is shown; {end} ends it", action.short());
-            state.toast(Tone::Warning, text);
-            return Some(Vec::new());
+            return Some(state.warn(text));
         }
     }
     show(state);

@@ -7,14 +7,14 @@ use crate::protocol::enums::InterpreterKind;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::on_call::Person;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, Command, EndInterpreter, Query};
+use crate::protocol::request::{Answer, EndInterpreter, Query};
 use crate::protocol::tool::Interpreter;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::Cell;
-use crate::tui::state::modal::{Confirm, Modal};
-use crate::tui::state::panel::{ListScreen, Opening, Panel};
+use crate::tui::state::opening;
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::screen::Screen;
 
@@ -100,17 +100,15 @@ pub fn cells(panel: &ResourcesPanel, key: &str, now: Timestamp) -> Vec<Cell> {
 }
 
 fn arrange(state: &mut State, afresh: bool) {
-    let now = state.model.now.wall;
-    let panel = &mut state.screens.resources;
-    let mut list = std::mem::take(&mut panel.list);
-    let rows = panel.rows.iter().flatten();
+    let rows = state.screens.resources.rows.iter().flatten();
     let all = rows.filter_map(|row| row.cells.first().cloned()).collect();
-    if afresh {
-        list.arrange_afresh(all, |key| cells(panel, key, now));
-    } else {
-        list.arrange(all, |key| cells(panel, key, now));
-    }
-    panel.list = list;
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.resources.list,
+        all,
+        |state, key| cells(&state.screens.resources, key, state.model.now.wall),
+    );
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
@@ -144,23 +142,18 @@ fn end(state: &mut State) -> Vec<Effect> {
         .command
         .as_deref()
         .and_then(|command| command.lines().next());
-    state.modals.push(Modal::Confirm(Confirm {
-        title: format!("End {} of this session?", row.kind.noun()),
-        lines: vec![
-            format!(
-                "It has run {} commands; {} is the newest.",
-                row.commands,
-                command.unwrap_or("none")
-            ),
-            format!("Lost: {}.", row.kind.state()),
-        ],
-        label: "End it",
-        command: Command::EndInterpreter(EndInterpreter {
-            session_id: row.session_id,
-            kind: row.kind,
-        }),
-        bound: None,
-        chosen: 0,
-    }));
-    Vec::new()
+    let lines = vec![
+        format!(
+            "It has run {} commands; {} is the newest.",
+            row.commands,
+            command.unwrap_or("none")
+        ),
+        format!("Lost: {}.", row.kind.state()),
+    ];
+    let title = format!("End {} of this session?", row.kind.noun());
+    let command = EndInterpreter {
+        session_id: row.session_id,
+        kind: row.kind,
+    };
+    opening::ask_first(state, title, lines, "End it", command)
 }

@@ -2,7 +2,6 @@
 //! The press that decides goes through `deciding`.
 
 use crate::console::decision::{self, Bound};
-use crate::console::labels::problem_text;
 use crate::protocol::approval::Approval;
 use crate::protocol::duration;
 use crate::protocol::enums::{RuleMatcher, RuleScope, VerdictKind};
@@ -12,7 +11,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{About, Deciding, Modal, TextPurpose};
 use crate::tui::state::rule_editor::{Place, RuleEditor, compared, fields};
-use crate::tui::state::{deciding, opening, shape};
+use crate::tui::state::{deciding, opening, panel, shape};
 
 /// Opens the editor, with the narrowest rule that is not this call alone.
 pub fn open(state: &mut State, bound: Bound, approval: Approval) -> Vec<Effect> {
@@ -80,11 +79,9 @@ pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Probl
             } = dialog.as_mut()
         {
             if editor.asked.as_ref() == Some(rule) {
-                editor.found = Some(match result {
-                    Ok(Answer::GetRuleMatches(found)) => Ok(Box::new(found.clone())),
-                    Ok(_) => Err("an answer to something else".to_owned()),
-                    Err(problem) => Err(problem_text(problem)),
-                });
+                let other = || Err("an answer to something else".to_owned());
+                let found = panel::reply::<GetRuleMatches>(result).unwrap_or_else(other);
+                editor.found = Some(found.map(Box::new));
                 exposure.changed();
             }
             return true;
@@ -125,9 +122,7 @@ pub fn press(state: &mut State) -> Vec<Effect> {
         | Place::Uses => {
             editor.refused = None;
             editor.next_choice();
-            if let Some(dialog) = deciding::top(state) {
-                dialog.exposure.changed();
-            }
+            deciding::changed(state);
             ask(state)
         }
     }
@@ -142,9 +137,7 @@ pub fn life_written(state: &mut State, text: &str) -> Result<(), String> {
         editor.refused = None;
         editor.until = Some(at);
     }
-    if let Some(dialog) = deciding::top(state) {
-        dialog.exposure.changed();
-    }
+    deciding::changed(state);
     Ok(())
 }
 
@@ -156,8 +149,6 @@ pub fn written(state: &mut State, text: String) -> Vec<Effect> {
     };
     editor.refused = None;
     editor.value = text;
-    if let Some(dialog) = deciding::top(state) {
-        dialog.exposure.changed();
-    }
+    deciding::changed(state);
     ask(state)
 }

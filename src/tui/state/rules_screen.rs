@@ -2,8 +2,6 @@
 
 use crate::clock::Timestamp;
 use crate::console::format;
-use crate::console::labels::problem_text;
-use crate::console::model::Tone;
 use crate::protocol::enums::{RuleMatcher, VerdictKind};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::SessionId;
@@ -18,7 +16,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::Cell;
 use crate::tui::state::modal::TextPurpose;
-use crate::tui::state::panel::{self, ListScreen, Panel};
+use crate::tui::state::panel::{self, ListScreen, Panel, reply};
 use crate::tui::state::rules::{Key, RuleText};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{opening, submit};
@@ -72,35 +70,27 @@ fn matches_of(state: &State) -> Option<Query> {
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
     let panel = &mut state.screens.rules;
-    match (query, result) {
-        (Query::ListRules(_), Ok(Answer::ListRules(page))) => {
-            panel.rules = Some(page.items.clone());
-            panel.problem = None;
+    match query {
+        Query::ListRules(_) => {
+            let page = reply::<ListRules>(result);
+            panel::take_list(page, &mut panel.rules, &mut panel.problem);
         }
-        (Query::ListGrants(_), Ok(Answer::ListGrants(page))) => {
-            panel.grants = Some(page.items.clone());
+        Query::ListGrants(_) => match reply::<ListGrants>(result) {
+            Some(Ok(page)) => panel.grants = Some(page.items),
+            Some(Err(why)) => panel.problem = Some(why),
+            None => {}
+        },
+        Query::SuggestRules(_) => {
+            if let Some(Ok(found)) = reply::<SuggestRules>(result) {
+                panel.suggestions = Some((state.model.now.wall, found));
+            }
         }
-        (Query::SuggestRules(_), Ok(Answer::SuggestRules(found))) => {
-            panel.suggestions = Some((state.model.now.wall, found.clone()));
+        Query::GetRuleMatches(GetRuleMatches { id: Some(id), .. }) => {
+            if let Some(found) = reply::<GetRuleMatches>(result) {
+                panel.matches = Some((*id, found));
+            }
         }
-        (Query::ListRules(_) | Query::ListGrants(_), Err(problem)) => {
-            panel.problem = Some(problem_text(problem));
-        }
-        (Query::GetRuleMatches(GetRuleMatches { id: Some(id), .. }), result) => {
-            let found = match result {
-                Ok(Answer::GetRuleMatches(found)) => Ok(found.clone()),
-                Ok(_) => return,
-                Err(problem) => Err(problem_text(problem)),
-            };
-            panel.matches = Some((*id, found));
-        }
-        (Query::TestRules(_), result) => {
-            panel.test = match result {
-                Ok(Answer::TestRules(test)) => Some(Ok(test.clone())),
-                Ok(_) => return,
-                Err(problem) => Some(Err(problem_text(problem))),
-            };
-        }
+        Query::TestRules(_) => panel::take::<TestRules, _>(&mut panel.test, result, |test| test),
         _ => {}
     }
 }
@@ -120,13 +110,17 @@ fn concerns(event: &Event) -> bool {
 pub const COLUMNS: &[&str] = &["says", "what", "where", "uses", "last", "state"];
 
 fn arrange(state: &mut State, afresh: bool) {
-    let panel = &mut state.screens.rules;
-    let mut list = std::mem::take(&mut panel.list);
+    let panel = &state.screens.rules;
     let rules = panel.rules.iter().flatten().map(|rule| Key::Rule(rule.id));
     let grants = panel.grants.iter().flatten().map(|one| Key::Grant(one.id));
     let all = rules.chain(grants).collect();
-    list.take(all, afresh, |key| cells(state, *key));
-    state.screens.rules.list = list;
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.rules.list,
+        all,
+        |state, key| cells(state, *key),
+    );
 }
 
 fn close(state: &mut State) -> bool {
@@ -137,17 +131,9 @@ fn close(state: &mut State) -> bool {
 fn after_move(state: &mut State) -> Vec<Effect> {
     let panel = &state.screens.rules;
     let known = panel.matches.as_ref().map(|(id, _)| *id);
-    if panel
-        .selected_rule()
-        .is_none_or(|rule| known == Some(rule.id))
-    {
-        return Vec::new();
-    }
-    let query = matches_of(state).filter(|query| !state.screens.in_flight.has(query));
-    query
-        .map(|query| panel::ask(state, Screen::Rules, query))
-        .into_iter()
-        .collect()
+    let selected = panel.selected_rule().map(|rule| rule.id);
+    let query = matches_of(state).filter(|_| known != selected);
+    panel::ask_more(state, Screen::Rules, query)
 }
 
 /// Until when something holds, in words.
@@ -255,11 +241,7 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 }
 
 fn no_rule(state: &mut State, action: Action) -> Vec<Effect> {
-    state.toast(
-        Tone::Warning,
-        format!("{}: no rule is selected", action.short()),
-    );
-    Vec::new()
+    state.warn(format!("{}: no rule is selected", action.short()))
 }
 
 fn text(state: &mut State, purpose: RuleText) -> Vec<Effect> {
@@ -276,13 +258,12 @@ fn confirm(
     title: &str,
     label: &'static str,
     line: String,
-    command: Command,
+    command: impl Into<Command>,
 ) -> Vec<Effect> {
     if submit::refuses(state) {
         return Vec::new();
     }
-    opening::ask_first(state, title, vec![line], label, command);
-    Vec::new()
+    opening::ask_first(state, title, vec![line], label, command)
 }
 
 /// What takes a permission away is done at once; what gives one is asked first.
@@ -290,14 +271,14 @@ fn toggle(state: &mut State) -> Vec<Effect> {
     let Some(rule) = state.screens.rules.selected_rule().cloned() else {
         return no_rule(state, Action::RuleToggle);
     };
-    let command = Command::ChangeRule(ChangeRule {
+    let command = ChangeRule {
         id: rule.id,
         patch: Box::new(RulePatch {
             enabled: Some(!rule.enabled),
             if_version: Some(rule.version),
             ..RulePatch::default()
         }),
-    });
+    };
     let gives = rule.enabled != (rule.verdict == VerdictKind::Allow);
     if gives {
         return confirm(state, "Let calls run?", "Do it", rule.in_words(), command);
@@ -309,26 +290,14 @@ fn remove(state: &mut State) -> Vec<Effect> {
     match state.screens.rules.list.selected {
         Some(Key::Rule(id)) => {
             let line = state.screens.rules.rule(id).map(Rule::in_words);
-            let command = Command::RemoveRule(RemoveRule { id });
-            confirm(
-                state,
-                "Remove this rule?",
-                "Remove",
-                line.unwrap_or_default(),
-                command,
-            )
+            let (title, line) = ("Remove this rule?", line.unwrap_or_default());
+            confirm(state, title, "Remove", line, RemoveRule { id })
         }
         Some(Key::Grant(id)) => {
             let grant = state.screens.rules.grant(id);
             let line = grant.map(|one| format!("{} {}", one.tool, one.preview));
-            let command = Command::RemoveGrant(RemoveGrant { id });
-            confirm(
-                state,
-                "Take this permission back?",
-                "Take back",
-                line.unwrap_or_default(),
-                command,
-            )
+            let (title, line) = ("Take this permission back?", line.unwrap_or_default());
+            confirm(state, title, "Take back", line, RemoveGrant { id })
         }
         None => no_rule(state, Action::RuleRemove),
     }
@@ -375,12 +344,12 @@ pub fn finish(state: &mut State, purpose: RuleText, text: &str) -> Result<Vec<Ef
                 return Err("expected a tool, a channel and the arguments as JSON".to_owned());
             };
             let args = serde_json::from_str(args).map_err(|error| format!("arguments: {error}"))?;
-            let query = Query::TestRules(TestRules {
+            let query = TestRules {
                 tool: tool.to_owned(),
                 args,
                 channel: channel.to_owned(),
                 session_id: None,
-            });
+            };
             return Ok(vec![panel::ask(state, Screen::Rules, query)]);
         }
         RuleText::Add => Command::AddRule(AddRule {

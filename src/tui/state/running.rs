@@ -2,7 +2,7 @@
 
 use crate::client::listing::{Resource, resource};
 use crate::console::model::Tone;
-use crate::protocol::request::{Command, ReloadConfiguration};
+use crate::protocol::request::ReloadConfiguration;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::State;
@@ -38,16 +38,14 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
             Ok(format) => actions::export(state, format),
             Err(expected) => {
                 let word: String = word.chars().take(40).collect();
-                state.toast(Tone::Warning, format!("export `{word}`: {expected}"));
-                Vec::new()
+                state.warn(format!("export `{word}`: {expected}"))
             }
         },
         ("theme" | "keymap" | "channel", None) => {
             let known = arguments(state, word).unwrap_or_default();
             let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
             let text = format!("{word} NAME; known: {}", names.join(", "));
-            state.toast(Tone::Info, text);
-            Vec::new()
+            state.tell(text)
         }
         ("upload", words) => datasets_screen::upload(state, words),
         ("ask", words) => datasets_screen::asked(state, words),
@@ -70,15 +68,9 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("summary", hours) => summary::open(state, hours),
         ("preferences", None) => preferences(state),
         ("stop", None) => submit::emergency_stop(state),
-        ("reload", None) => {
-            let command = ReloadConfiguration { preview: false };
-            submit::submit(state, Command::ReloadConfiguration(command))
-        }
+        ("reload", None) => submit::submit(state, ReloadConfiguration { preview: false }),
         ("release", None) => actions::perform(state, Action::ReleaseStop),
-        ("quit" | "q", None) => {
-            opening::open_quit(state);
-            Vec::new()
-        }
+        ("quit" | "q", None) => opening::open_quit(state),
         ("quit!" | "q!", None)
             if state.model.hosting == crate::console::access::Hosting::Attached =>
         {
@@ -117,8 +109,7 @@ fn unknown(state: &mut State, word: &str) {
 /// Opens the preferences of the session that is shown or selected.
 fn preferences(state: &mut State) -> Vec<Effect> {
     let Some(session) = selection::focused_session(state) else {
-        state.toast(Tone::Warning, "preferences: no session is selected");
-        return Vec::new();
+        return state.warn("preferences: no session is selected");
     };
     opening::open_text(state, TextPurpose::Preferences(session))
 }
@@ -147,8 +138,7 @@ fn channel(state: &mut State, name: &str) -> Vec<Effect> {
         };
         let name: String = name.chars().take(40).collect();
         let text = format!("there is no channel `{name}`; {hint}");
-        state.toast(Tone::Warning, text);
-        return Vec::new();
+        return state.warn(text);
     }
     navigation::open_channel(state, name.to_owned())
 }
@@ -183,8 +173,7 @@ fn session(state: &mut State, wanted: &str) -> Vec<Effect> {
                 0 => format!("no session fits `{wanted}`; tab completes ids"),
                 count => format!("`{wanted}` fits {count} sessions; tab completes ids"),
             };
-            state.toast(Tone::Warning, text);
-            Vec::new()
+            state.warn(text)
         }
     }
 }

@@ -2,21 +2,20 @@
 
 use crate::client::server_lines::state_words;
 use crate::console::format;
-use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::mcp::{McpServer, McpServerReview};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Answer, Command, DistrustMcpServer, GetMcpServer, ListMcpServers, Query, StartMcpServer,
-    StopMcpServer, TestMcpServer, TrustMcpServer,
+    Answer, DistrustMcpServer, GetMcpServer, ListMcpServers, Query, StartMcpServer, StopMcpServer,
+    TestMcpServer, TrustMcpServer,
 };
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::list::Cell;
-use crate::tui::state::panel::{self, ListScreen, Panel};
+use crate::tui::state::panel::{self, ListScreen, Panel, reply};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{opening, submit};
 
@@ -56,19 +55,15 @@ fn reviewed(state: &State) -> Option<Query> {
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
     let panel = &mut state.screens.servers;
-    match (query, result) {
-        (Query::ListMcpServers(_), Ok(Answer::ListMcpServers(page))) => {
-            panel.servers = Some(page.items.clone());
-            panel.problem = None;
+    match query {
+        Query::ListMcpServers(_) => {
+            let page = reply::<ListMcpServers>(result);
+            panel::take_list(page, &mut panel.servers, &mut panel.problem);
         }
-        (Query::ListMcpServers(_), Err(problem)) => panel.problem = Some(problem_text(problem)),
-        (Query::GetMcpServer(GetMcpServer { name }), result) => {
-            let found = match result {
-                Ok(Answer::GetMcpServer(review)) => Ok(review.clone()),
-                Ok(_) => return,
-                Err(problem) => Err(problem_text(problem)),
-            };
-            panel.review = Some((name.clone(), found));
+        Query::GetMcpServer(GetMcpServer { name }) => {
+            if let Some(found) = reply::<GetMcpServer>(result) {
+                panel.review = Some((name.clone(), found));
+            }
         }
         _ => {}
     }
@@ -80,26 +75,23 @@ fn concerns(event: &Event) -> bool {
 }
 
 fn arrange(state: &mut State, afresh: bool) {
-    let panel = &mut state.screens.servers;
-    let mut list = std::mem::take(&mut panel.list);
-    let all = panel.servers.iter().flatten();
-    let all = all.map(|one| one.name.clone()).collect();
-    list.take(all, afresh, |name| cells(state, name));
-    state.screens.servers.list = list;
+    let servers = state.screens.servers.servers.iter().flatten();
+    let all = servers.map(|one| one.name.clone()).collect();
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.servers.list,
+        all,
+        |state, name| cells(state, name),
+    );
 }
 
 /// What the selected one offers is asked for.
 fn after_move(state: &mut State) -> Vec<Effect> {
     let panel = &state.screens.servers;
     let known = panel.review.as_ref().map(|(name, _)| name);
-    if panel.list.selected.is_none() || known == panel.list.selected.as_ref() {
-        return Vec::new();
-    }
-    let query = reviewed(state).filter(|query| !state.screens.in_flight.has(query));
-    query
-        .map(|query| panel::ask(state, Screen::Servers, query))
-        .into_iter()
-        .collect()
+    let query = reviewed(state).filter(|_| known != panel.list.selected.as_ref());
+    panel::ask_more(state, Screen::Servers, query)
 }
 
 /// What the list shows of a row, in the order of its columns.
@@ -136,8 +128,7 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     };
     let Some(name) = name else {
         let text = format!("{}: no server is selected", action.short());
-        state.toast(Tone::Warning, text);
-        return Some(Vec::new());
+        return Some(state.warn(text));
     };
     if submit::refuses(state) {
         return Some(Vec::new());
@@ -145,30 +136,25 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     Some(match action {
         Action::ServerTest => {
             state.toast(Tone::Info, "connecting the server …");
-            submit::submit(state, Command::TestMcpServer(TestMcpServer { name }))
+            submit::submit(state, TestMcpServer { name })
         }
-        Action::ServerStart => {
-            submit::submit(state, Command::StartMcpServer(StartMcpServer { name }))
-        }
+        Action::ServerStart => submit::submit(state, StartMcpServer { name }),
         Action::ServerStop => {
             let lines = vec!["Calls of its tools fail until you start it again.".to_owned()];
-            let command = Command::StopMcpServer(StopMcpServer { name: name.clone() });
-            opening::ask_first(state, format!("Stop {name}?"), lines, "Stop", command);
-            Vec::new()
+            let title = format!("Stop {name}?");
+            opening::ask_first(state, title, lines, "Stop", StopMcpServer { name })
         }
         Action::ServerDistrust => {
             let lines = vec!["Agents then get none of its tools.".to_owned()];
-            let command = Command::DistrustMcpServer(DistrustMcpServer { name: name.clone() });
             let title = format!("Stop trusting {name}?");
-            opening::ask_first(state, title, lines, "Distrust", command);
-            Vec::new()
+            opening::ask_first(state, title, lines, "Distrust", DistrustMcpServer { name })
         }
-        _ => trust(state, &name),
+        _ => trust(state, name),
     })
 }
 
 /// Asks first, for exactly what is on the screen.
-fn trust(state: &mut State, name: &str) -> Vec<Effect> {
+fn trust(state: &mut State, name: String) -> Vec<Effect> {
     let refused = match state.screens.servers.review() {
         None => Err("what it offers is not known yet".to_owned()),
         Some(Err(why)) => Err(why.clone()),
@@ -182,17 +168,16 @@ fn trust(state: &mut State, name: &str) -> Vec<Effect> {
     };
     match refused {
         Ok((lines, sha256)) => {
-            let command = Command::TrustMcpServer(TrustMcpServer {
-                name: name.to_owned(),
+            let title = format!("Let agents call the tools of {name} as shown?");
+            let command = TrustMcpServer {
+                name,
                 sha256,
                 tools: None,
-            });
-            let title = format!("Let agents call the tools of {name} as shown?");
-            opening::ask_first(state, title, lines, "Trust", command);
+            };
+            opening::ask_first(state, title, lines, "Trust", command)
         }
-        Err(why) => state.toast(Tone::Warning, sanitize::line(&why, 200)),
+        Err(why) => state.warn(sanitize::line(&why, 200)),
     }
-    Vec::new()
 }
 
 /// What a trust would be given for, and its digest; else why there is nothing to trust.

@@ -12,6 +12,7 @@ use crate::protocol::session::{TranscriptBody, TranscriptEntry};
 use crate::tui::state::background_search::{
     BackgroundSearch, Found, SEARCH_PAGE, SearchTarget, search_text, visible_of,
 };
+use crate::tui::state::entries;
 use crate::tui::state::jump_target::JumpTarget;
 
 /// Entries asked for at once.
@@ -349,17 +350,9 @@ impl SessionView {
     /// What is derived from the entries.
     fn changed(&mut self) {
         self.order = visible_of(self.entries.values().map(|held| &held.entry));
-        self.answered = self
-            .entries
-            .values()
-            .filter(|held| match &held.entry.body {
-                TranscriptBody::Step { step, .. } => step.body.is_answer(),
-                TranscriptBody::User { .. }
-                | TranscriptBody::State { .. }
-                | TranscriptBody::Compacted { .. } => false,
-            })
-            .map(|held| held.entry.continuation_id)
-            .collect();
+        let held = self.entries.values().map(|held| &held.entry);
+        let answers = held.filter(|entry| entries::is_answer(entry));
+        self.answered = answers.map(|entry| entry.continuation_id).collect();
         if self
             .selected
             .is_some_and(|s| s != STREAM_POSITION && !self.entries.contains_key(&s))

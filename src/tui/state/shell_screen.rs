@@ -44,7 +44,7 @@ pub fn switch(state: &mut State) -> Vec<Effect> {
 }
 
 fn ask() -> Effect {
-    Effect::Query(Query::ListInterpreters(ListInterpreters {}))
+    Effect::ask(ListInterpreters {})
 }
 
 /// Runs a line. The error says why not.

@@ -2,7 +2,6 @@
 
 use crate::client::stats_lines::wait_words;
 use crate::console::format;
-use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::enums::StatsGrouping;
 use crate::protocol::problem::Problem;
@@ -12,7 +11,7 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::Cell;
-use crate::tui::state::panel::{ListScreen, Opening, Panel};
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::stats::{POLL_MS, StatsRange};
 
@@ -64,27 +63,25 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
     let Query::GetStats(GetStats { step, by, .. }) = query else {
         return;
     };
-    let answer = match result {
-        Ok(Answer::GetStats(stats)) => Ok(Box::new(stats.clone())),
-        Ok(_) => return,
-        Err(problem) => Err(problem_text(problem)),
-    };
-    // What was asked before something else was chosen.
+    // What was asked before something else was chosen is of no use any more.
     if *by == panel.by && *step == panel.range.step() {
-        panel.answer = Some(answer);
+        panel::take::<GetStats, _>(&mut panel.answer, result, Box::new);
     }
 }
 
 fn arrange(state: &mut State, afresh: bool) {
-    let panel = &mut state.screens.stats;
     // While something else is asked, the list stays.
-    let Some(stats) = panel.stats() else {
+    let Some(stats) = state.screens.stats.stats() else {
         return;
     };
     let all = stats.groups.iter().map(|one| one.name.clone()).collect();
-    let mut list = std::mem::take(&mut panel.list);
-    list.take(all, afresh, |name| cells(state, name));
-    state.screens.stats.list = list;
+    panel::arrange(
+        state,
+        afresh,
+        |state| &mut state.screens.stats.list,
+        all,
+        |state, name| cells(state, name),
+    );
 }
 
 /// What the list shows of a group, in the order of its columns.
@@ -157,8 +154,7 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     };
     if (range, by) == (panel.range, panel.by) {
         let text = format!("{} is the only choice here", range.name());
-        state.toast(Tone::Info, text);
-        return Some(Vec::new());
+        return Some(state.tell(text));
     }
     choose(state, range, by);
     Some(Vec::new())

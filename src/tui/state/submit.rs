@@ -33,28 +33,26 @@ pub fn refuses(state: &mut State) -> bool {
 }
 
 /// Submits a command, unless this console may not.
-pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
+pub fn submit(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
+    send(state, command.into())
+}
+
+fn send(state: &mut State, command: Command) -> Vec<Effect> {
     if refuses(state) {
         return Vec::new();
     }
     if let Some(why) = state.model.lacks(command.scope()) {
-        state.toast(Tone::Warning, format!("not sent: {why}"));
-        return Vec::new();
+        return state.warn(format!("not sent: {why}"));
     }
     if let Command::Decide(Decide { approval_id, .. }) = &command
         && !state.model.host_mut().deciding.insert(*approval_id)
     {
-        state.toast(
-            Tone::Warning,
-            "not sent: a decision about this is on its way",
-        );
-        return Vec::new();
+        return state.warn("not sent: a decision about this is on its way");
     }
     if let Command::RehearseCall(RehearseCall { approval_id }) = &command
         && !state.model.host_mut().rehearsals.begin(*approval_id)
     {
-        state.toast(Tone::Warning, "not sent: it is being rehearsed");
-        return Vec::new();
+        return state.warn("not sent: it is being rehearsed");
     }
     let host = state.model.host_mut();
     undo::sending(&mut host.undo, &host.world, &command);
@@ -64,8 +62,7 @@ pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
 /// The emergency stop: under the lock too, and tried even when the connection looks dead.
 pub fn emergency_stop(state: &mut State) -> Vec<Effect> {
     if state.model.access == Access::ReadOnly {
-        state.toast(Tone::Warning, "not sent: read-only console (--read-only)");
-        return Vec::new();
+        return state.warn("not sent: read-only console (--read-only)");
     }
     if state.model.hosts.several() {
         return stop_all(state);

@@ -1,8 +1,7 @@
 //! The shift summary: a pager over what the engine recorded since a time. It decides nothing.
 
 use crate::client::summary_lines;
-use crate::console::model::Tone;
-use crate::protocol::request::{GetShiftSummary, Query};
+use crate::protocol::request::GetShiftSummary;
 use crate::protocol::summary::ShiftSummary;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -17,18 +16,12 @@ pub fn open(state: &mut State, hours: Option<&str>) -> Vec<Effect> {
         None => HOURS,
         Some(Ok(hours)) if (1..=24 * 31).contains(&hours) => hours,
         Some(_) => {
-            state.toast(
-                Tone::Warning,
-                "summary [HOURS]: a number of hours, 1 to 744",
-            );
-            return Vec::new();
+            return state.warn("summary [HOURS]: a number of hours, 1 to 744");
         }
     };
     let since = Some(state.model.now.wall.plus_seconds(-3600 * i64::from(hours)));
     state.modals.push(Modal::Summary(Box::default()));
-    vec![Effect::Query(Query::GetShiftSummary(GetShiftSummary {
-        since,
-    }))]
+    vec![Effect::ask(GetShiftSummary { since })]
 }
 
 /// The summary came, or why there is none.

@@ -4,6 +4,7 @@
 use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
+use crate::console::world::session_name;
 use crate::protocol::doctor::{Finding, Standing};
 use crate::protocol::enums::{OutboxState, SessionState};
 use crate::protocol::event::{Event, EventBody};
@@ -16,7 +17,7 @@ use crate::protocol::session::Session;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
+use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::{opening, selection, submit};
 
 /// Stands in the question whether to send a test until the platform was asked.
@@ -42,9 +43,14 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
     if let Some(session) = state.model.world().sessions.get(&id)
         && session.state != SessionState::Active
     {
-        let resume = resume_dialog(session);
-        state.modals.push(Modal::Confirm(resume));
-        return Vec::new();
+        let (session_id, name) = (session.id, session_name(session));
+        let lines = vec![
+            format!("{name} on {} is {}.", session.channel, session.state),
+            "The active session of its conversation ends; what is open in it is cancelled."
+                .to_owned(),
+        ];
+        let title = "Go back to this session?";
+        return opening::ask_first(state, title, lines, "Resume", ResumeSession { session_id });
     }
     let held = state
         .model
@@ -60,28 +66,8 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
                 "{} has taken this conversation over elsewhere: take it over to write here",
                 held.by
             );
-            state.toast(Tone::Warning, text);
-            Vec::new()
+            state.warn(text)
         }
-    }
-}
-
-/// Asks whether an earlier session is to be the active one of its conversation again.
-fn resume_dialog(session: &Session) -> Confirm {
-    let name = session.title.as_deref().unwrap_or(&session.conversation);
-    Confirm {
-        title: "Go back to this session?".to_owned(),
-        lines: vec![
-            format!("{name} on {} is {}.", session.channel, session.state),
-            "The active session of its conversation ends; what is open in it is cancelled."
-                .to_owned(),
-        ],
-        label: "Resume",
-        command: Command::ResumeSession(ResumeSession {
-            session_id: session.id,
-        }),
-        bound: None,
-        chosen: 0,
     }
 }
 
@@ -94,13 +80,13 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
     };
     let session_id = session.id;
     if is_here(state, session) {
-        let give_back = Command::GiveBackSession(GiveBackSession {
+        let give_back = GiveBackSession {
             session_id,
             force: false,
-        });
+        };
         return submit::submit(state, give_back);
     }
-    let name = session.title.as_deref().unwrap_or(&session.conversation);
+    let name = session_name(session);
     let mut lines = vec![format!("{name} on {}", session.channel)];
     let label = match &session.taken_over {
         None => {
@@ -118,15 +104,9 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
         }
     };
     let force = session.taken_over.is_some();
-    state.modals.push(Modal::Confirm(Confirm {
-        title: "Take this conversation over?".to_owned(),
-        lines,
-        label,
-        command: Command::TakeOverSession(TakeOverSession { session_id, force }),
-        bound: None,
-        chosen: 0,
-    }));
-    Vec::new()
+    let command = TakeOverSession { session_id, force };
+    let title = "Take this conversation over?";
+    opening::ask_first(state, title, lines, label, command)
 }
 
 /// Drains a channel after a yes, or lets it take up work again.
@@ -136,29 +116,19 @@ pub fn drain(state: &mut State) -> Vec<Effect> {
     else {
         return state.nothing(Action::DrainChannel);
     };
-    let name = channel.name.clone();
-    if channel.draining.is_some() {
-        let again = Command::DrainChannel(DrainChannel {
-            channel: name,
-            drain: false,
-        });
-        return submit::submit(state, again);
+    let command = DrainChannel {
+        channel: channel.name.clone(),
+        drain: channel.draining.is_none(),
+    };
+    if !command.drain {
+        return submit::submit(state, command);
     }
-    state.modals.push(Modal::Confirm(Confirm {
-        title: format!("Drain {name}?"),
-        lines: vec![
-            "Open work is finished and sent; no new work starts.".to_owned(),
-            "New messages wait until the drain ends.".to_owned(),
-        ],
-        label: "Drain",
-        command: Command::DrainChannel(DrainChannel {
-            channel: name,
-            drain: true,
-        }),
-        bound: None,
-        chosen: 0,
-    }));
-    Vec::new()
+    let title = format!("Drain {}?", command.channel);
+    let lines = vec![
+        "Open work is finished and sent; no new work starts.".to_owned(),
+        "New messages wait until the drain ends.".to_owned(),
+    ];
+    opening::ask_first(state, title, lines, "Drain", command)
 }
 
 /// Asks the platform about the account, and sends a test after a yes, to the conversation with the newest change.
@@ -166,9 +136,9 @@ pub fn test(state: &mut State) -> Vec<Effect> {
     let Some(channel) = selection::focused_channel(state) else {
         return state.nothing(Action::TestChannel);
     };
-    let check = Command::CheckChannel(CheckChannel {
+    let check = CheckChannel {
         channel: channel.clone(),
-    });
+    };
     let effects = submit::submit(state, check);
     if effects.is_empty() {
         return effects;
@@ -179,31 +149,19 @@ pub fn test(state: &mut State) -> Vec<Effect> {
         .sessions_by_change()
         .into_iter()
         .find(|session| session.channel == channel);
-    let (place, conversation) = match newest {
-        Some(session) => (
-            session
-                .title
-                .clone()
-                .unwrap_or_else(|| session.conversation.clone()),
-            Some(session.conversation.clone()),
-        ),
-        None => ("the conversation with the newest change".to_owned(), None),
+    let place = newest.map_or("the conversation with the newest change", session_name);
+    let lines = vec![
+        CHECKING.to_owned(),
+        format!("to {place}"),
+        "It says that it is a test, and takes the normal route.".to_owned(),
+    ];
+    let title = format!("Send a test through {channel}?");
+    let conversation = newest.map(|session| session.conversation.clone());
+    let command = TestChannel {
+        channel,
+        conversation,
     };
-    state.modals.push(Modal::Confirm(Confirm {
-        title: format!("Send a test through {channel}?"),
-        lines: vec![
-            CHECKING.to_owned(),
-            format!("to {place}"),
-            "It says that it is a test, and takes the normal route.".to_owned(),
-        ],
-        label: "Send",
-        command: Command::TestChannel(TestChannel {
-            channel,
-            conversation,
-        }),
-        bound: None,
-        chosen: 0,
-    }));
+    opening::ask_first(state, title, lines, "Send", command);
     effects
 }
 

@@ -9,6 +9,7 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::deciding::still;
+use crate::tui::state::list::neighbor;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{Help, Modal};
 use crate::tui::state::text_dialog::{Below, Enter, TextDialog, TextPurpose};
@@ -130,12 +131,8 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
     let down = action == Action::TextDown;
     match state.modals.last_mut() {
         Some(Modal::Help(help)) => {
-            let last = help.matches(&state.keymap).len().saturating_sub(1);
-            help.chosen = if down {
-                (help.chosen + 1).min(last)
-            } else {
-                help.chosen.saturating_sub(1)
-            };
+            let count = help.matches(&state.keymap).len();
+            help.chosen = neighbor(help.chosen, count, down);
         }
         Some(Modal::Text(entry)) if entry.purpose == TextPurpose::CommandLine => {
             let recalled = if down {

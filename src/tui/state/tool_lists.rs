@@ -3,9 +3,10 @@
 //! Letting a tool do more is asked about first; letting it do less never is.
 
 use crate::protocol::policy::{Policy, PolicyPatch, ToolListing, WhatIf};
-use crate::protocol::request::{GetWhatIf, Query};
+use crate::protocol::request::GetWhatIf;
 use crate::tui::message::Effect;
 use crate::tui::state::autonomy_selector::WHAT_IF_CALLS;
+use crate::tui::state::list::{neighbor, scrolled_by};
 
 /// The tools of a channel, one of them about to change.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,11 +79,11 @@ impl ToolLists {
     fn ask(&self, policy: &Policy) -> Vec<Effect> {
         match self.patch(policy) {
             Some(patch) if self.answer(policy).is_none() => {
-                vec![Effect::Query(Query::GetWhatIf(GetWhatIf {
+                vec![Effect::ask(GetWhatIf {
                     channel: self.channel.clone(),
                     patch,
                     limit: Some(WHAT_IF_CALLS),
-                }))]
+                })]
             }
             Some(_) | None => Vec::new(),
         }
@@ -90,18 +91,11 @@ impl ToolLists {
 
     /// The next tool or button, or the one before.
     pub fn turn(&mut self, policy: &Policy, forward: bool) {
-        let step = |at: usize, count: usize| {
-            if forward {
-                (at + 1).min(count.saturating_sub(1))
-            } else {
-                at.saturating_sub(1)
-            }
-        };
         if let Some(chosen) = &mut self.confirming {
-            *chosen = step(*chosen, 2);
+            *chosen = neighbor(*chosen, 2, forward);
             return;
         }
-        self.selected = step(self.selected, self.tools.len());
+        self.selected = neighbor(self.selected, self.tools.len(), forward);
         self.first = 0;
         if let Some(tool) = self.tool() {
             self.chosen = policy.standing(tool);
@@ -130,11 +124,6 @@ impl ToolLists {
             Some(Ok(what_if)) => what_if.changed().count(),
             Some(Err(_)) | None => 0,
         };
-        let to = i64::try_from(self.first)
-            .unwrap_or(i64::MAX)
-            .saturating_add(lines);
-        self.first = usize::try_from(to)
-            .unwrap_or(0)
-            .min(calls.saturating_sub(1));
+        self.first = scrolled_by(self.first, lines, calls);
     }
 }

@@ -6,8 +6,7 @@ use crate::console::undo::Way;
 use crate::protocol::request::Command;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Confirm, Modal};
-use crate::tui::state::submit;
+use crate::tui::state::{opening, submit};
 
 /// Takes the last step back.
 pub fn undo(state: &mut State) -> Vec<Effect> {
@@ -17,11 +16,7 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
     let now = state.model.now.wall;
     let host = state.model.host_mut();
     let Some(step) = host.undo.take_last(&host.world, now) else {
-        state.toast(
-            Tone::Warning,
-            "undo: nothing was decided on this console that could be taken back",
-        );
-        return Vec::new();
+        return state.warn("undo: nothing was decided on this console that could be taken back");
     };
     let mut effects = Vec::new();
     let mut taken = Vec::new();
@@ -37,14 +32,8 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
                     Command::UndoFileChange(_) => "The files will be as they were before the call.",
                     _ => "Taking it back allows more than now.",
                 };
-                state.modals.push(Modal::Confirm(Confirm {
-                    title: "Take this back?".to_owned(),
-                    lines: vec![name, what.to_owned()],
-                    label: "Take back",
-                    command,
-                    bound: None,
-                    chosen: 0,
-                }));
+                let lines = vec![name, what.to_owned()];
+                opening::ask_first(state, "Take this back?", lines, "Take back", command);
             }
             Way::Wake(id) => {
                 let key = state.model.key(ItemKey::Approval(id));

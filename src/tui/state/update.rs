@@ -60,13 +60,11 @@ fn ask(state: &mut State) -> Vec<Effect> {
     let mut effects = panels::refresh(state);
     effects.extend(replaying::ask(state));
     effects.extend(attached_files_screen::ask(state));
-    let shown = match state.model.selected() {
-        Some(ItemKey::Approval(id)) if state.screen == Screen::Queue => Some(*id),
-        Some(_) | None => None,
-    };
+    let shown = state.model.selected().and_then(ItemKey::approval);
+    let shown = shown.filter(|_| state.screen == Screen::Queue);
     let can_ask = state.is_live() && state.replay.is_none();
     let card = loading::ask(state.model.world_mut(), shown, can_ask);
-    effects.extend(card.map(|query| Effect::Query(Query::GetApproval(query))));
+    effects.extend(card.map(Effect::ask));
     if state.screen == Screen::Session && can_ask {
         let asked = state.screens.session.asks();
         effects.extend(asked.into_iter().map(Effect::Query));
@@ -308,7 +306,7 @@ fn take_event(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
     if focused {
         effects.extend(shell_screen::happened(state, event));
         let asks = state.rule_coach.happened(event);
-        effects.extend(asks.map(|query| Effect::Query(Query::SuggestRules(query))));
+        effects.extend(asks.map(Effect::ask));
     }
     if change.shows {
         refresh_lists(state);

@@ -2,15 +2,14 @@
 
 use crate::console::arming::scrolled;
 use crate::console::item::ItemKey;
-use crate::console::model::Tone;
 use crate::protocol::ids::ToolCallId;
-use crate::protocol::request::{ExplainCall, Query};
-use crate::protocol::session::{StepBody, TranscriptBody, Why};
+use crate::protocol::request::ExplainCall;
+use crate::protocol::session::{StepBody, Why};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{Modal, WhyPager};
 use crate::tui::state::panel::ScreenKind;
-use crate::tui::state::panels;
+use crate::tui::state::{entries, panels};
 
 /// Calls that are explained at once.
 pub const MOST: usize = 20;
@@ -24,42 +23,23 @@ fn focused(state: &State) -> Vec<ToolCallId> {
         })
     };
     match panels::of(state.screen) {
-        ScreenKind::Queue => match state.model.selected() {
-            Some(ItemKey::Approval(id)) => {
-                let approval = state.model.world().approvals.get(id);
-                approval
-                    .and_then(|approval| approval.tool_call_id)
-                    .into_iter()
-                    .collect()
-            }
-            Some(ItemKey::Continuation(id)) => of_turn(id),
-            Some(
-                ItemKey::Delivery(_)
-                | ItemKey::Leftovers(_)
-                | ItemKey::RefusedCalls(_)
-                | ItemKey::Flood(_)
-                | ItemKey::Channel(_)
-                | ItemKey::Problem(_),
-            )
-            | None => Vec::new(),
+        ScreenKind::Queue => match (state.model.selected_approval(), state.model.selected()) {
+            (Some(approval), _) => approval.tool_call_id.into_iter().collect(),
+            (None, Some(ItemKey::Continuation(id))) => of_turn(id),
+            (None, _) => Vec::new(),
         },
         ScreenKind::Session => {
             let selected = state.screens.session.selected;
             let held = selected.and_then(|position| state.screens.session.entries.get(&position));
-            match held.map(|held| &held.entry.body) {
-                Some(TranscriptBody::Step { step, tool_calls }) => match &step.body {
+            match held.and_then(|held| entries::step(&held.entry)) {
+                Some((step, calls)) => match &step.body {
                     StepBody::ToolResult { call_id, .. } => vec![*call_id],
                     StepBody::Model { .. }
                     | StepBody::OperatorNote { .. }
                     | StepBody::Final { .. }
-                    | StepBody::Error { .. } => tool_calls.iter().map(|call| call.id).collect(),
+                    | StepBody::Error { .. } => calls.iter().map(|call| call.id).collect(),
                 },
-                Some(
-                    TranscriptBody::User { .. }
-                    | TranscriptBody::State { .. }
-                    | TranscriptBody::Compacted { .. },
-                )
-                | None => Vec::new(),
+                None => Vec::new(),
             }
         }
         ScreenKind::List(panel) => (panel.calls)(state),
@@ -70,14 +50,13 @@ fn focused(state: &State) -> Vec<ToolCallId> {
 pub fn open(state: &mut State) -> Vec<Effect> {
     let mut calls = focused(state);
     if calls.is_empty() {
-        state.toast(Tone::Warning, "why: what is selected has no tool call");
-        return Vec::new();
+        return state.warn("why: what is selected has no tool call");
     }
     let left_out = calls.len().saturating_sub(MOST);
     calls.drain(..left_out);
     let effects = calls
         .iter()
-        .map(|id| Effect::Query(Query::ExplainCall(ExplainCall { tool_call_id: *id })));
+        .map(|id| Effect::ask(ExplainCall { tool_call_id: *id }));
     let effects = effects.collect();
     state.modals.push(Modal::Why(Box::new(WhyPager {
         calls: calls.into_iter().map(|id| (id, None)).collect(),

@@ -48,10 +48,6 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     }
     let shown = ListPanel {
         title: title(state),
-        focused: !list.zoomed,
-        list,
-        titles: columns(state),
-        columns: if panel.raw { &RAW } else { &TABLE },
         above,
         empty: empty(state),
         cells: &|seq| cells(state, *seq),
@@ -64,7 +60,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             };
             vec![(2, role(kind)), (3, strong)]
         },
-        region: &HitRegion::AuditRow,
+        region: Some(&HitRegion::AuditRow),
+        ..ListPanel::new(list, columns(state), if panel.raw { &RAW } else { &TABLE })
     };
     shown.draw_with_detail(state, theme, area, buf, report, |area| {
         let row = panel.row()?;

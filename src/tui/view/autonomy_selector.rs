@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use crate::console::format;
 use crate::protocol::enums::{Autonomy, VerdictKind};
@@ -94,58 +94,29 @@ pub fn draw(
         .map(|what_if| what_if.calls.len())
         .max()
         .unwrap_or(0);
-    let height = u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(12);
-    let inner = paint::padded(paint::popup(
-        buf,
-        area,
-        theme,
-        &format!("Autonomy of {}", selector.channel),
-        78,
-        height.min(22),
-    ));
+    let height = paint::cells(calls).saturating_add(12).min(22);
+    let title = format!("Autonomy of {}", selector.channel);
+    let inner = paint::padded(paint::popup(buf, area, theme, &title, 78, height));
     let width = usize::from(inner.width);
     let mut at = 0;
     for level in Autonomy::ALL {
-        let mark = if *level == selector.chosen {
-            "> "
-        } else {
-            "  "
-        };
         let now = if *level == channel.policy.autonomy {
             " (now)"
         } else {
             ""
         };
         let text = meaning(*level, channel.taint_guard_in_full);
-        let line = Line::from(vec![
-            Span::raw(mark),
-            span(
-                theme,
-                autonomy_role(*level),
-                sanitize::column(&format!("{level}{now}"), 18),
-            ),
-            span(
-                theme,
-                Role::Text,
-                sanitize::line(text, width.saturating_sub(20)),
-            ),
-        ]);
-        paint::line(buf, inner, at, &line);
-        if *level == selector.chosen {
-            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
-        }
+        let name = sanitize::column(&format!("{level}{now}"), 18);
+        let text = sanitize::line(text, width.saturating_sub(20));
+        let spans = vec![
+            span(theme, autonomy_role(*level), name),
+            span(theme, Role::Text, text),
+        ];
+        paint::choice(buf, inner, at, theme, *level == selector.chosen, spans);
         at += 1;
     }
-    paint::line(
-        buf,
-        inner,
-        at,
-        &Line::from(span(
-            theme,
-            Role::TextMuted,
-            sanitize::line(&holds(state, selector, &channel.policy), width),
-        )),
-    );
+    let holds = holds(state, selector, &channel.policy);
+    paint::text(buf, inner, at, theme, Role::TextMuted, &holds);
     at += 2;
     let confirm_rows = if selector.confirming.is_some() { 3 } else { 0 };
     let place = Rect {
@@ -165,24 +136,23 @@ pub fn draw(
             selector.chosen,
             lasting(selector.seconds(&channel.policy))
         );
-        let from = inner.height.saturating_sub(2);
-        paint::line(
-            buf,
-            inner,
-            from,
-            &Line::from(span(
-                theme,
-                Role::NoticeWarning,
-                sanitize::line(&text, width),
-            )),
-        );
-        paint::line(
-            buf,
-            inner,
-            from + 1,
-            &paint::buttons(theme, &["Cancel", "Raise"], chosen),
-        );
+        confirm(theme, &text, &["Cancel", "Raise"], chosen, inner, buf);
     }
+}
+
+/// The question before more is let run, in the last rows.
+pub fn confirm(
+    theme: &Theme,
+    text: &str,
+    labels: &[&str],
+    chosen: usize,
+    inner: Rect,
+    buf: &mut Buffer,
+) {
+    let from = inner.height.saturating_sub(2);
+    paint::text(buf, inner, from, theme, Role::NoticeWarning, text);
+    let buttons = paint::buttons(theme, labels, chosen);
+    paint::line(buf, inner, from + 1, &buttons);
 }
 
 /// Draws what would have happened, and to which calls.
@@ -223,7 +193,7 @@ pub fn what_if<'a>(
     let mut at = 0;
     for piece in sanitize::block(&text, width) {
         if at < inner.height {
-            paint::line(buf, inner, at, &Line::from(span(theme, role, piece)));
+            paint::put(buf, inner, at, theme, role, &piece);
         }
         at += 1;
     }
@@ -237,24 +207,15 @@ pub fn what_if<'a>(
             VerdictKind::Allow if changed => Role::NoticeWarning,
             VerdictKind::Allow | VerdictKind::Ask | VerdictKind::Deny => Role::TextMuted,
         };
+        let risk = sanitize::column(call.risk.as_str(), 9);
         let what = format!("{} {}", call.tool, call.preview);
+        let what = sanitize::column(&what, width.saturating_sub(30));
+        let age = format!(" {}", format::age(state.model.now.wall, call.at));
         let line = Line::from(vec![
             span(theme, verdict_role, sanitize::column(&verdict, 15)),
-            span(
-                theme,
-                paint::risk_role(call.risk),
-                sanitize::column(call.risk.as_str(), 9),
-            ),
-            span(
-                theme,
-                Role::Outside,
-                sanitize::column(&what, width.saturating_sub(30)),
-            ),
-            span(
-                theme,
-                Role::TextMuted,
-                format!(" {}", format::age(state.model.now.wall, call.at)),
-            ),
+            span(theme, paint::risk_role(call.risk), risk),
+            span(theme, Role::Outside, what),
+            span(theme, Role::TextMuted, age),
         ]);
         paint::line(buf, inner, at, &line);
         at += 1;

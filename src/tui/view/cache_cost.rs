@@ -31,15 +31,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     if panel.numbers {
         let width = usize::from(area.width.saturating_sub(4));
         let rows = cost_numbers::rows(state, width);
-        scrolled(
-            theme,
-            area,
-            buf,
-            "Cache & cost: numbers",
-            &rows,
-            panel.list.scroll,
-            report,
-        );
+        let (title, scroll) = ("Cache & cost: numbers", panel.list.scroll);
+        scrolled(theme, area, buf, title, &rows, scroll, report);
         return;
     }
     let wide = area.width >= WIDE_COLUMNS;
@@ -47,48 +40,24 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         cached_responses::detail(state, theme, area, buf, report);
         return;
     }
-    let mut below = area;
-    if state.one_pane() {
+    let below = if state.one_pane() {
         let rows: Vec<Row> = head(state);
-        let taken = u16::try_from(rows.len())
-            .unwrap_or(u16::MAX)
-            .min(area.height / 2);
-        for (at, (role, text)) in rows.into_iter().take(usize::from(taken)).enumerate() {
+        let taken = paint::cells(rows.len()).min(area.height / 2);
+        for (at, (role, text)) in (0..taken).zip(rows) {
             let text = sanitize::line(&text, usize::from(area.width).saturating_sub(2));
             let line = Line::from(vec![Span::raw(" "), span(theme, role, text)]);
-            paint::line(buf, area, u16::try_from(at).unwrap_or(u16::MAX), &line);
+            paint::line(buf, area, at, &line);
         }
-        below.y += taken;
-        below.height -= taken;
+        paint::split_top(area, taken).1
     } else {
-        let above = Rect {
-            height: (area.height * 3 / 5).clamp(11, 22).min(area.height),
-            ..area
-        };
-        below.y = above.bottom();
-        below.height = area.height - above.height;
-        let left = Rect {
-            width: area.width / 2,
-            ..above
-        };
-        let right = Rect {
-            x: left.right(),
-            width: area.width - left.width,
-            ..above
-        };
+        let (above, below) = paint::split_top(area, (area.height * 3 / 5).clamp(11, 22));
+        let (left, right) = paint::split_left(above, area.width / 2);
         spending(state, theme, left, buf);
         cache(state, theme, right, buf);
-    }
+        below
+    };
     if wide && panel.list.selected.is_some() {
-        let left = Rect {
-            width: below.width / 2,
-            ..below
-        };
-        let right = Rect {
-            x: left.right(),
-            width: below.width - left.width,
-            ..below
-        };
+        let (left, right) = paint::split_left(below, below.width / 2);
         cached_responses::list(state, theme, left, buf, report);
         cached_responses::detail(state, theme, right, buf, report);
     } else {
@@ -129,8 +98,7 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let inner = paint::padded(paint::panel(buf, area, theme, &title, false));
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     let put = |buf: &mut Buffer, at: usize, (role, text): Row| {
-        let line = Line::from(span(theme, role, sanitize::line(&text, width)));
-        paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), &line);
+        paint::text(buf, inner, paint::cells(at), theme, role, &text);
     };
     let costs = match known_costs(state) {
         Ok(costs) => costs,
@@ -221,22 +189,16 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         for (at, item) in items.into_iter().take(room).enumerate() {
             let share = cost_words::measure(item, money)
                 .map_or(0.0, |value| value / most.max(f64::MIN_POSITIVE));
+            let money = format!("{:>value$}", sanitize::line(&spent(item), value));
+            let tokens = format!("{:>8}", format::count(tokens(item)));
             let line = Line::from(vec![
                 span(theme, Role::Text, sanitize::column(&item.name, name)),
                 Span::raw(" "),
                 span(theme, Role::StateRunning, paint::bar(share, bar)),
-                span(
-                    theme,
-                    Role::Text,
-                    format!("{:>value$}", sanitize::line(&spent(item), value)),
-                ),
-                span(
-                    theme,
-                    Role::TextMuted,
-                    format!("{:>8}", format::count(tokens(item))),
-                ),
+                span(theme, Role::Text, money),
+                span(theme, Role::TextMuted, tokens),
             ]);
-            paint::line(buf, inner, u16::try_from(at + 1).unwrap_or(u16::MAX), &line);
+            paint::line(buf, inner, paint::cells(at + 1), &line);
         }
     }
     for (at, row) in limits.into_iter().take(kept).enumerate() {
@@ -300,8 +262,7 @@ fn cache(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     let mut at = 0;
     let put = |buf: &mut Buffer, at: &mut usize, (role, text): Row| {
-        let line = Line::from(span(theme, role, sanitize::line(&text, width)));
-        paint::line(buf, inner, u16::try_from(*at).unwrap_or(u16::MAX), &line);
+        paint::text(buf, inner, paint::cells(*at), theme, role, &text);
         *at += 1;
     };
     let stats = match known_cache(state) {
@@ -381,7 +342,7 @@ fn cache(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             span(theme, Role::StateWaiting, paint::bar(share, bar)),
             span(theme, Role::Text, format!("{:>8}", format::count(times))),
         ]);
-        paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), &line);
+        paint::line(buf, inner, paint::cells(at), &line);
         at += 1;
     }
 }

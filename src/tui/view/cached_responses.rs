@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use crate::console::format;
 use crate::protocol::cache::CacheEntry;
@@ -11,9 +10,9 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::cache_cost_screen::{COLUMNS, cells};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::list_panel::NONE_LEFT;
-use crate::tui::view::paint::{self, scrolled, span};
-use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::paint::{self, scrolled};
+use crate::tui::view::table::{Column, Fit, column};
 
 /// Draws the list.
 pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
@@ -33,54 +32,26 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     } else {
         format!("Cached responses  {}", panel.list.count())
     };
-    let title = title + &panel.list.note(COLUMNS);
-    let inner = paint::padded(paint::panel(
-        buf,
-        area,
-        theme,
-        &title,
-        panel.opened.is_none(),
-    ));
-    let width = usize::from(inner.width);
-    let say = |buf: &mut Buffer, role: Role, text: &str| {
-        for (at, piece) in sanitize::block(text, width).into_iter().enumerate() {
-            let at = u16::try_from(at).unwrap_or(u16::MAX);
-            paint::line(buf, inner, at, &Line::from(span(theme, role, piece)));
-        }
+    let empty = match (&panel.listed, known) {
+        (None, _) => (Role::TextMuted, "asking …".to_owned()),
+        (Some(Err(why)), _) => (Role::NoticeError, format!("not known: {why}")),
+        (Some(Ok(())), Some(stats)) if !stats.enabled => (
+            Role::TextMuted,
+            "No channel caches responses. response_cache = \"user\" or \"channel\" under [channels.NAME] turns it on."
+                .to_owned(),
+        ),
+        (Some(Ok(())), _) => (Role::TextMuted, "No response is cached yet.".to_owned()),
     };
-    if panel.entries.is_empty() {
-        match (&panel.listed, known) {
-            (None, _) => say(buf, Role::TextMuted, "asking …"),
-            (Some(Err(why)), _) => say(buf, Role::NoticeError, &format!("not known: {why}")),
-            (Some(Ok(())), Some(stats)) if !stats.enabled => say(
-                buf,
-                Role::TextMuted,
-                "No channel caches responses. response_cache = \"user\" or \"channel\" under [channels.NAME] turns it on.",
-            ),
-            (Some(Ok(())), _) => say(buf, Role::TextMuted, "No response is cached yet."),
-        }
-        return;
-    }
-    if panel.list.order.is_empty() {
-        say(buf, Role::TextStrong, NONE_LEFT);
-        return;
-    }
-    let row = |index: usize| match panel.list.order.get(index) {
-        Some(id) => Row::Cells {
-            cells: cells(state, id),
-            roles: Vec::new(),
-            region: None,
-        },
-        None => Row::Heading(String::new()),
+    let shown = ListPanel {
+        title,
+        focused: panel.opened.is_none(),
+        empty: vec![empty],
+        cells: &|id: &String| cells(state, id),
+        ..ListPanel::new(&panel.list, COLUMNS, &TABLE)
     };
-    let table = Table {
-        theme,
-        titles: COLUMNS,
-        columns: &TABLE,
-    };
-    let rows = (panel.list.order.len(), panel.list.position());
-    table.draw(buf, (area, inner), rows, row, report);
+    shown.draw(theme, area, buf, report);
     let note = match (&panel.more, &panel.listed) {
+        _ if panel.list.order.is_empty() => return,
         (_, Some(Err(why))) => format!("not up to date: {}", sanitize::line(why, 40)),
         (None, _) => return,
         (Some(_), _) => "older ones with G".to_owned(),

@@ -19,7 +19,7 @@ use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::approval_card::{self, CardDetail, CardLayout};
-use crate::tui::view::cache::ViewCache;
+use crate::tui::view::cache::{Lines, ViewCache};
 use crate::tui::view::card_items;
 use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome_and_result};
 use crate::tui::view::diff::DiffLayout;
@@ -75,12 +75,7 @@ pub fn draw(
         .next()
         .is_some_and(|id| sanitize::width(id) <= width)
         && inner.height >= 4;
-    paint::line(
-        buf,
-        inner,
-        1,
-        &Line::from(span(theme, Role::TextMuted, id_line)),
-    );
+    paint::put(buf, inner, 1, theme, Role::TextMuted, &id_line);
 
     let confirm = state.high.as_ref().filter(|high| high.subject == subject);
     // Reserved from the start: the first press must not change what has been read.
@@ -109,11 +104,10 @@ pub fn draw(
     let height = usize::from(body_area.height);
     let max_scroll = lines.len().saturating_sub(height);
     let from = console.model.queue.card_scroll.min(max_scroll);
-    for (offset, line) in lines.iter().skip(from).take(height).enumerate() {
-        let row = u16::try_from(offset).unwrap_or(u16::MAX);
+    for (row, line) in (0..body_area.height).zip(lines.iter().skip(from)) {
         paint::line(buf, body_area, row, line);
         let at = (body_area.x, body_area.y.saturating_add(row));
-        cache.drawn(&lines, from + offset, at);
+        cache.drawn(&lines, from + usize::from(row), at);
     }
     let end = (from + height).min(lines.len());
     let is_folded = matches!(key, ItemKey::Approval(_)) && detail == CardDetail::Folded;
@@ -138,12 +132,7 @@ pub fn draw(
         } else {
             "HIGH RISK: read once more …".to_owned()
         };
-        paint::line(
-            buf,
-            inner,
-            at,
-            &Line::from(span(theme, Role::RiskHigh, sanitize::line(&text, width))),
-        );
+        paint::text(buf, inner, at, theme, Role::RiskHigh, &text);
     }
     report.card_max_scroll = max_scroll;
     report.card = Some(CardReport {
@@ -165,50 +154,40 @@ pub fn lines(
     key: &ItemKey,
     digest: &str,
     layout: CardLayout,
-) -> crate::tui::view::cache::Lines {
-    match key {
-        ItemKey::Approval(id) => {
-            let Some(approval) = console.model.world().approvals.get(id) else {
-                return crate::tui::view::cache::Lines::default();
-            };
-            let cost = approval_card::cost(console, approval);
-            let world = console.model.world();
-            let cache_key = format!(
-                "{id} {} {digest} {} {layout:?} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-                approval.revision,
-                approval.state,
-                approval.similar.len(),
-                approval.messages.len(),
-                approval_card::who_else(approval),
-                item::stack(console.model.world(), approval).len(),
-                approval.question.as_ref().map_or(0, String::len),
-                unknown::version(console, approval),
-                approval.assignment,
-                console.model.world().on_call_status.you,
-                decision::approvers(world, approval),
-                decision::two_people(world, approval),
-                approval_card::loading(console, key).map(|(_, text)| text),
-                world.result(approval),
-                approval_card::output(world, approval),
-                console.model.host().rehearsals.of(approval)
-            );
-            let scope = cache.scope();
-            cache.card(
-                cache_key,
-                || approval_card::links(console, scope, approval),
-                |code| approval_card::body(console, theme, code, approval, layout),
-            )
-        }
-        ItemKey::Continuation(_)
-        | ItemKey::Delivery(_)
-        | ItemKey::Leftovers(_)
-        | ItemKey::RefusedCalls(_)
-        | ItemKey::Flood(_)
-        | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => {
-            std::sync::Arc::new(card_items::body(console, theme, key, layout.width).into())
-        }
-    }
+) -> Lines {
+    let Some(id) = key.approval() else {
+        return Lines::new(card_items::body(console, theme, key, layout.width).into());
+    };
+    let world = console.model.world();
+    let Some(approval) = world.approvals.get(&id) else {
+        return Lines::default();
+    };
+    let cost = approval_card::cost(console, approval);
+    let cache_key = format!(
+        "{id} {} {digest} {} {layout:?} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        approval.revision,
+        approval.state,
+        approval.similar.len(),
+        approval.messages.len(),
+        approval_card::who_else(approval),
+        item::stack(world, approval).len(),
+        approval.question.as_ref().map_or(0, String::len),
+        unknown::version(console, approval),
+        approval.assignment,
+        world.on_call_status.you,
+        decision::approvers(world, approval),
+        decision::two_people(world, approval),
+        approval_card::loading(console, key).map(|(_, text)| text),
+        world.result(approval),
+        approval_card::output(world, approval),
+        console.model.host().rehearsals.of(approval)
+    );
+    let scope = cache.scope();
+    cache.card(
+        cache_key,
+        || approval_card::links(console, scope, approval),
+        |code| approval_card::body(console, theme, code, approval, layout),
+    )
 }
 
 /// Title, id line and risk of an item.
@@ -287,92 +266,72 @@ pub fn identity(console: Console<'_>, key: &ItemKey) -> (String, String, (Role, 
 /// Time left and what happens then, or how it ended.
 pub fn status(console: Console<'_>, key: &ItemKey) -> (Role, String) {
     let now = console.model.now.wall;
-    match key {
-        ItemKey::Approval(id) => match console.model.world().approvals.get(id) {
-            None => (Role::TextMuted, String::new()),
-            Some(approval) if approval.state != ApprovalState::Pending => {
-                match console.model.starts_in(approval) {
-                    Some(left) => (Role::NoticeWarning, held(console, left)),
-                    None => outcome_and_result(console.model.world(), approval),
-                }
-            }
-            Some(_) if console.model.host().deciding.contains(id) => {
-                (Role::NoticeInfo, "sending the decision".to_owned())
-            }
-            Some(approval) => match (
-                approval.expires_at,
-                console
-                    .model
-                    .queue
-                    .snoozed_until(&console.model.key(key.clone())),
-            ) {
-                (Some(at), Some(until)) => (
-                    Role::TextMuted,
-                    format!(
-                        "put off until {}; {} left",
-                        format::clock(until),
-                        format::left(now, at)
-                    ),
-                ),
-                (None, Some(until)) => (
-                    Role::TextMuted,
-                    format!("put off until {}", format::clock(until)),
-                ),
-                (Some(at), None) => (
-                    Role::Text,
-                    match &approval.plan.external {
-                        Some(external) if !external.deferred => format!(
-                            "{} stops waiting in {}; then it is denied",
-                            external.agent.product(),
-                            format::left(now, at)
-                        ),
-                        Some(_) | None => format!(
-                            "{} left, then {}",
-                            format::left(now, at),
-                            if approval.kind == ApprovalKind::Pairing {
-                                "the code is over"
-                            } else {
-                                "it expires and the turn ends"
-                            }
-                        ),
-                    },
-                ),
-                (None, None) => (Role::Text, "no deadline".to_owned()),
-            },
-        },
-        ItemKey::Continuation(_)
-        | ItemKey::Delivery(_)
-        | ItemKey::Leftovers(_)
-        | ItemKey::RefusedCalls(_)
-        | ItemKey::Flood(_)
-        | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => {
-            let since = item::since(console.model.world(), key)
-                .map_or_else(String::new, |at| format!("for {}", format::age(now, at)));
-            if item::is_open(console.model.world(), key) {
-                (Role::Text, since)
-            } else {
-                (Role::TextMuted, "settled".to_owned())
+    let world = console.model.world();
+    let Some(id) = key.approval() else {
+        if !item::is_open(world, key) {
+            return (Role::TextMuted, "settled".to_owned());
+        }
+        let since = item::since(world, key);
+        let since = since.map_or_else(String::new, |at| format!("for {}", format::age(now, at)));
+        return (Role::Text, since);
+    };
+    match world.approvals.get(&id) {
+        None => (Role::TextMuted, String::new()),
+        Some(approval) if approval.state != ApprovalState::Pending => {
+            match console.model.starts_in(approval) {
+                Some(left) => (Role::NoticeWarning, held(console, left)),
+                None => outcome_and_result(world, approval),
             }
         }
+        Some(_) if console.model.host().deciding.contains(&id) => {
+            (Role::NoticeInfo, "sending the decision".to_owned())
+        }
+        Some(approval) => match (
+            approval.expires_at,
+            console
+                .model
+                .queue
+                .snoozed_until(&console.model.key(key.clone())),
+        ) {
+            (Some(at), Some(until)) => (
+                Role::TextMuted,
+                format!(
+                    "put off until {}; {} left",
+                    format::clock(until),
+                    format::left(now, at)
+                ),
+            ),
+            (None, Some(until)) => (
+                Role::TextMuted,
+                format!("put off until {}", format::clock(until)),
+            ),
+            (Some(at), None) => (
+                Role::Text,
+                match &approval.plan.external {
+                    Some(external) if !external.deferred => format!(
+                        "{} stops waiting in {}; then it is denied",
+                        external.agent.product(),
+                        format::left(now, at)
+                    ),
+                    Some(_) | None => format!(
+                        "{} left, then {}",
+                        format::left(now, at),
+                        if approval.kind == ApprovalKind::Pairing {
+                            "the code is over"
+                        } else {
+                            "it expires and the turn ends"
+                        }
+                    ),
+                },
+            ),
+            (None, None) => (Role::Text, "no deadline".to_owned()),
+        },
     }
 }
 
 /// Whether letting it happen takes two presses.
 fn asks_twice(console: Console<'_>, key: &ItemKey) -> bool {
-    match key {
-        ItemKey::Approval(id) => console
-            .model
-            .world()
-            .approvals
-            .get(id)
-            .is_some_and(|a| a.risk == Risk::High && a.state == ApprovalState::Pending),
-        ItemKey::Continuation(_)
-        | ItemKey::Delivery(_)
-        | ItemKey::Leftovers(_)
-        | ItemKey::RefusedCalls(_)
-        | ItemKey::Flood(_)
-        | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => false,
-    }
+    let approvals = &console.model.world().approvals;
+    let approval = key.approval().and_then(|id| approvals.get(&id));
+    approval.is_some_and(|one| one.risk == Risk::High && one.state == ApprovalState::Pending)
 }

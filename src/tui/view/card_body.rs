@@ -9,6 +9,14 @@ use crate::tui::view::diff::{self, DiffColors, DiffLayout};
 use crate::tui::view::paint::{self, LABEL, span};
 use crate::tui::view::rich;
 
+/// What is known of this one; none = another one was asked about.
+pub fn known_of<'k, I: PartialEq, T>(
+    known: Option<&'k (I, Result<T, String>)>,
+    id: &I,
+) -> Option<&'k Result<T, String>> {
+    known.filter(|(of, _)| of == id).map(|(_, result)| result)
+}
+
 /// Collects the lines of a card.
 pub struct Body<'t> {
     theme: &'t Theme,
@@ -105,6 +113,20 @@ impl<'t> Body<'t> {
         for piece in sanitize::block(value, self.width) {
             self.lines.push(Line::from(span(self.theme, role, piece)));
         }
+    }
+
+    /// What is known; else a line says why it is not, or that it is asked for.
+    pub fn known<'k, T>(
+        &mut self,
+        known: Option<&'k Result<T, String>>,
+        asking: &str,
+    ) -> Option<&'k T> {
+        match known {
+            Some(Ok(known)) => return Some(known),
+            Some(Err(why)) => self.text(Role::NoticeError, why),
+            None => self.text(Role::TextMuted, asking),
+        }
+        None
     }
 
     /// A line that stays one: what is too wide is cut off.

@@ -53,17 +53,9 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         }
         Some(_) | None => 0,
     };
-    let list_area = Rect {
-        height: area.height - detail_rows,
-        ..area
-    };
+    let (list_area, detail_area) = paint::split_top(area, area.height - detail_rows);
     list(state, theme, list_area, buf, report);
     if let (Some(channel), true) = (selected, detail_rows > 0) {
-        let detail_area = Rect {
-            y: list_area.bottom(),
-            height: detail_rows,
-            ..area
-        };
         detail(state, theme, channel, detail_area, buf);
     }
 }
@@ -74,12 +66,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     let shown = ListPanel {
         title: format!("Channels  {}", list.count()),
         focused: true,
-        list,
-        titles: COLUMNS,
-        columns: &TABLE,
-        above: Vec::new(),
-        empty: Vec::new(),
-        cells: &|name| cells(state, name),
+        cells: &|name: &String| cells(state, name),
         roles: &|name| {
             channels.get(name).map_or_else(Vec::new, |channel| {
                 let health = if channel.paused || channel.held {
@@ -93,7 +80,8 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
                 ]
             })
         },
-        region: &HitRegion::Channel,
+        region: Some(&HitRegion::Channel),
+        ..ListPanel::new(list, COLUMNS, &TABLE)
     };
     shown.draw(theme, area, buf, report);
 }
@@ -164,13 +152,6 @@ fn drain_line(state: &State, channel: &Channel, drain: &ChannelDrain) -> String 
 fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut Buffer) {
     let inner = paint::padded(paint::panel(buf, area, theme, &channel.name, false));
     let health = &channel.health;
-    let names = |list: &[String]| {
-        if list.is_empty() {
-            "none".to_owned()
-        } else {
-            list.join(", ")
-        }
-    };
     let limited = health
         .rate_limited_until
         .filter(|at| *at > state.model.now.wall)
@@ -212,9 +193,9 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
                 channel.policy.version
             ),
         ),
-        ("runs alone", names(&channel.policy.auto_approve)),
-        ("never runs", names(&channel.policy.block)),
-        ("always asks", names(&channel.policy.always_ask)),
+        ("runs alone", format::names(&channel.policy.auto_approve)),
+        ("never runs", format::names(&channel.policy.block)),
+        ("always asks", format::names(&channel.policy.always_ask)),
         (
             "now",
             format!(
@@ -243,11 +224,11 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
         rows.push(("taken over", format!("{held} held by a person")));
     }
     let value_width = usize::from(inner.width).saturating_sub(paint::LABEL);
-    for (at, (label, value)) in rows.into_iter().enumerate() {
+    for (at, (label, value)) in (0..).zip(rows) {
         let line = Line::from(vec![
             span(theme, Role::Label, sanitize::column(label, paint::LABEL)),
             span(theme, Role::Text, sanitize::line(&value, value_width)),
         ]);
-        paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), &line);
+        paint::line(buf, inner, at, &line);
     }
 }

@@ -15,13 +15,14 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
-use crate::tui::state::continuations::{ContinuationsPanel, Group, in_flight, uncertain, word};
+use crate::tui::state::continuations::{Group, in_flight, uncertain, word};
 use crate::tui::state::continuations_screen::{self, COLUMNS, cells, model, names};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::outcome;
-use crate::tui::view::table::{Column, Fit, Row, Table, column};
-use crate::tui::view::{detail, paint};
+use crate::tui::view::detail;
+use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::table::{Column, Fit, column};
 
 /// Characters of a message or an answer that the detail shows; the session has all of it.
 const TEXT_SHOWN: usize = 1_200;
@@ -51,86 +52,50 @@ fn state_role(turn: &Continuation) -> Role {
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.continuations;
-    let rows = display(panel).len();
-    let turn = panel.turn();
-    let (above, below) = detail::split(state, area, rows, turn.is_some(), panel.list.zoomed);
-    if let Some(area) = above {
-        list(state, theme, area, buf, report);
-    }
-    if let (Some(area), Some(turn)) = (below, turn) {
-        let lines = body(state, theme, turn, detail::columns(area));
+    let older = if panel.next.is_some() { "+" } else { "" };
+    let rows = panel.rows();
+    let is_new = |(group, _): &&(Option<Group>, _)| *group == Some(Group::Arrived);
+    let shown = ListPanel {
+        title: format!("Continuations  {}{older}", panel.list.count()),
+        news: match rows.iter().filter(is_new).count() {
+            0 => String::new(),
+            new => format!("  {new} new at the end"),
+        },
+        empty: empty(state),
+        none_left: empty(state),
+        headings: headings(&rows),
+        cells: &|id| cells(state, *id),
+        roles: &|id| {
+            let turn = panel.known.get(id);
+            turn.map_or_else(Vec::new, |turn| vec![(0, state_role(turn))])
+        },
+        region: Some(&HitRegion::Turn),
+        ..ListPanel::new(&panel.list, COLUMNS, &TABLE)
+    };
+    shown.draw_with_detail(state, theme, area, buf, report, |area| {
+        let turn = panel.turn()?;
         let refused = match turn.refused_calls() {
             0 => String::new(),
             refused => format!(", {}", RefusedCalls::text(refused)),
         };
-        let waits = turn
-            .waits()
-            .map_or_else(String::new, |why| format!(", {why}"));
+        let waits = turn.waits();
+        let waits = waits.map_or_else(String::new, |why| format!(", {why}"));
         let title = format!("{}{refused}{waits}  {}", word(turn.state), turn.id);
-        let most = detail::scrolled(
-            buf,
-            area,
-            theme,
-            &title,
-            panel.list.zoomed,
-            &lines,
-            panel.list.scroll,
-        );
-        report.panel_max_scroll = Some(most);
-    }
-}
-
-fn title(state: &State) -> String {
-    let panel = &state.screens.continuations;
-    let older = if panel.next.is_some() { "+" } else { "" };
-    let mut title = format!("Continuations  {}{older}", panel.list.count());
-    title.push_str(&panel.list.note(COLUMNS));
-    let rows = panel.rows().into_iter();
-    let new = rows
-        .filter(|(group, _)| *group == Some(Group::Arrived))
-        .count();
-    if new > 0 {
-        title.push_str(&format!("  {new} new at the end"));
-    }
-    title
-}
-
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.screens.continuations;
-    let inner = paint::padded(paint::panel(
-        buf,
-        area,
-        theme,
-        &title(state),
-        !panel.list.zoomed,
-    ));
-    if panel.list.order.is_empty() {
-        detail::texts(buf, inner, theme, &empty(state));
-        return;
-    }
-    let lines = display(panel);
-    let chosen = panel.list.selected.and_then(|id| {
-        let own = |line: &Shown| matches!(line, Shown::Row(known) if *known == id);
-        lines.iter().position(own)
+        Some((title, body(state, theme, turn, detail::columns(area))))
     });
-    let row = |index: usize| match lines.get(index) {
-        Some(Shown::Heading(group, count)) => Row::Heading(format!("{}  {count}", group.title())),
-        Some(Shown::Row(id)) => Row::Cells {
-            cells: cells(state, *id),
-            roles: panel
-                .known
-                .get(id)
-                .map_or_else(Vec::new, |turn| vec![(0, state_role(turn))]),
-            region: Some(HitRegion::Turn(*id)),
-        },
-        None => Row::Heading(String::new()),
-    };
-    let table = Table {
-        theme,
-        titles: COLUMNS,
-        columns: &TABLE,
-    };
-    table.draw(buf, (area, inner), (lines.len(), chosen), row, report);
+}
+
+/// The heading of each group, with the number of its first row.
+fn headings(rows: &[(Option<Group>, ContinuationId)]) -> Vec<(usize, String)> {
+    let mut first = 0;
+    let mut headings = Vec::new();
+    for run in rows.chunk_by(|before, after| before.0 == after.0) {
+        if let Some((Some(group), _)) = run.first() {
+            headings.push((first, format!("{}  {}", group.title(), run.len())));
+        }
+        first += run.len();
+    }
+    headings
 }
 
 /// Its columns.
@@ -145,24 +110,6 @@ const TABLE: [Column; 9] = [
     column(7, 4, Role::TextMuted, Fit::Right),
     column(4, 3, Role::TextMuted, Fit::Right),
 ];
-
-/// A line of the list.
-enum Shown {
-    Heading(Group, usize),
-    Row(ContinuationId),
-}
-
-fn display(panel: &ContinuationsPanel) -> Vec<Shown> {
-    let rows = panel.rows();
-    let mut lines = Vec::with_capacity(rows.len() + 4);
-    for run in rows.chunk_by(|before, after| before.0 == after.0) {
-        if let Some((Some(group), _)) = run.first() {
-            lines.push(Shown::Heading(*group, run.len()));
-        }
-        lines.extend(run.iter().map(|(_, id)| Shown::Row(*id)));
-    }
-    lines
-}
 
 fn empty(state: &State) -> Vec<(Role, String)> {
     let panel = &state.screens.continuations;

@@ -1,6 +1,7 @@
 //! Words and amounts of Cache & cost. An amount that is not known is `$?`, never zero.
 
 use crate::console::format;
+use crate::console::world::session_name;
 use crate::protocol::cache::{CacheCounts, CacheStats};
 use crate::protocol::costs::{BudgetUsage, CostItem, Costs};
 use crate::protocol::enums::{CacheMissReason, CostGrouping};
@@ -100,7 +101,7 @@ pub fn budget_name(state: &State, budget: &BudgetUsage) -> String {
         (Some(id), _) => state.model.world().sessions.get(id).map_or_else(
             || format!("session {id}"),
             |session| {
-                let name = session.title.as_ref().unwrap_or(&session.conversation);
+                let name = session_name(session);
                 format!("session {name}")
             },
         ),

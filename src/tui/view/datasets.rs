@@ -5,16 +5,15 @@ use ratatui::layout::Rect;
 
 use crate::client::dataset_lines::{COLUMN_HEADS, columns, counts, sample, table};
 use crate::client::listing::size;
-use crate::protocol::dataset::{Dataset, grouped};
+use crate::protocol::dataset::{Dataset, DatasetRows, grouped};
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::datasets::DatasetsPanel;
 use crate::tui::state::datasets_screen::{COLUMNS, cells, expires};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::card_body::Body;
+use crate::tui::view::card_body::{Body, known_of};
 use crate::tui::view::detail;
-use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::list_panel::{ListPanel, nothing};
 use crate::tui::view::table::{Column, Fit, column};
 
 /// Its columns.
@@ -30,6 +29,13 @@ const TABLE: [Column; 7] = [
 /// Cells that a column of a table takes at most.
 const WIDEST: usize = 24;
 
+/// What stands where there is none.
+const NO_DATASET: (&str, &str) = (
+    "No dataset yet.",
+    "A CSV, TSV or JSON file that somebody sends becomes a dataset of the channel. Agents of the \
+     channel filter, group and aggregate it without a program. `:upload CHANNEL FILE` sends one from here.",
+);
+
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.datasets;
@@ -39,15 +45,15 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             Some(_) => format!("Datasets  {}", list.count()),
             None => "Datasets".to_owned(),
         },
-        focused: !list.zoomed,
-        list,
-        titles: COLUMNS,
-        columns: &TABLE,
-        above: Vec::new(),
-        empty: empty(panel),
+        empty: nothing(
+            panel.problem.as_ref(),
+            panel.datasets.is_some(),
+            "the datasets",
+            NO_DATASET,
+        ),
         cells: &|id| cells(state, *id),
-        roles: &|_| Vec::new(),
-        region: &HitRegion::Dataset,
+        region: Some(&HitRegion::Dataset),
+        ..ListPanel::new(list, COLUMNS, &TABLE)
     };
     shown.draw_with_detail(state, theme, area, buf, report, |area| {
         let one = panel.selected()?;
@@ -58,25 +64,6 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         }
         Some((format!("{}/{}", one.channel, one.name), body.lines))
     });
-}
-
-fn empty(panel: &DatasetsPanel) -> Vec<(Role, String)> {
-    if let Some(problem) = &panel.problem {
-        return vec![(Role::NoticeError, problem.clone())];
-    }
-    if panel.datasets.is_none() {
-        return vec![(Role::TextMuted, "asking for the datasets …".to_owned())];
-    }
-    vec![
-        (Role::TextStrong, "No dataset yet.".to_owned()),
-        (Role::Text, String::new()),
-        (
-            Role::TextMuted,
-            "A CSV, TSV or JSON file that somebody sends becomes a dataset of the channel. Agents of the \
-             channel filter, group and aggregate it without a program. `:upload CHANNEL FILE` sends one from here."
-                .to_owned(),
-        ),
-    ]
 }
 
 fn described(state: &State, body: &mut Body<'_>, one: &Dataset) {
@@ -96,44 +83,28 @@ fn described(state: &State, body: &mut Body<'_>, one: &Dataset) {
     if !one.notes.is_empty() {
         body.field("notes", Role::Outside, &one.notes.join(", "));
     }
-    match &state.screens.datasets.description {
-        Some((id, Ok(description))) if *id == one.id => {
-            body.heading("columns");
-            let heads = COLUMN_HEADS.map(|head| head.to_lowercase());
-            rows(body, &heads, &columns(description));
-            if !description.sample.is_empty() {
-                body.heading("first rows");
-                let (heads, cells) = sample(description);
-                rows(body, &heads, &cells);
-            }
-        }
-        Some((id, Err(why))) if *id == one.id => {
-            body.blank();
-            body.text(Role::NoticeError, why);
-        }
-        Some(_) | None => {
-            body.blank();
-            body.text(Role::TextMuted, "asking what is in it …");
+    body.blank();
+    let known = known_of(state.screens.datasets.description.as_ref(), &one.id);
+    if let Some(description) = body.known(known, "asking what is in it …") {
+        body.rule("columns");
+        let heads = COLUMN_HEADS.map(|head| head.to_lowercase());
+        rows(body, &heads, &columns(description));
+        if !description.sample.is_empty() {
+            body.heading("first rows");
+            let (heads, cells) = sample(description);
+            rows(body, &heads, &cells);
         }
     }
 }
 
-fn answered(
-    body: &mut Body<'_>,
-    line: &str,
-    answer: Option<&Result<crate::protocol::dataset::DatasetRows, String>>,
-) {
+fn answered(body: &mut Body<'_>, line: &str, answer: Option<&Result<DatasetRows, String>>) {
     body.field("asked", Role::Outside, line);
     body.blank();
-    match answer {
-        None => body.text(Role::TextMuted, "asking …"),
-        Some(Err(why)) => body.text(Role::NoticeError, why),
-        Some(Ok(found)) => {
-            let (heads, cells) = table(found);
-            rows(body, &heads, &cells);
-            body.blank();
-            body.text(Role::TextMuted, &counts(found));
-        }
+    if let Some(found) = body.known(answer, "asking …") {
+        let (heads, cells) = table(found);
+        rows(body, &heads, &cells);
+        body.blank();
+        body.text(Role::TextMuted, &counts(found));
     }
 }
 

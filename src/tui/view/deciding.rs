@@ -50,9 +50,7 @@ pub fn draw(
         About::Rule(editor) => rule_page(state, theme, editor, columns),
         About::Batch(batch) => batch_page(state, theme, batch, columns),
     };
-    let wanted = u16::try_from(page.lines.len())
-        .unwrap_or(u16::MAX)
-        .saturating_add(4);
+    let wanted = paint::cells(page.lines.len()).saturating_add(4);
     let height = wanted.min(area.height);
     let fits_title = sanitize::width(&page.title) + 4 <= usize::from(width);
     let inner = paint::padded(paint::popup(buf, area, theme, &page.title, width, height));
@@ -67,8 +65,7 @@ pub fn draw(
         first = first.min(from);
     }
     let end = (first + height).min(page.lines.len());
-    for (at, line) in page.lines.iter().skip(first).take(height).enumerate() {
-        let at = u16::try_from(at).unwrap_or(u16::MAX);
+    for (at, line) in (0..room).zip(page.lines.iter().skip(first)) {
         paint::line(buf, inner, at, line);
         let index = first + usize::from(at);
         if page
@@ -80,12 +77,7 @@ pub fn draw(
     }
     if end < page.lines.len() && room > 0 {
         let note = format!("… {} more lines below", page.lines.len() - end);
-        paint::line(
-            buf,
-            inner,
-            room,
-            &Line::from(span(theme, Role::TextMuted, note)),
-        );
+        paint::put(buf, inner, room, theme, Role::TextMuted, &note);
     }
     let keys_fit = page.below.width() <= usize::from(inner.width);
     paint::line(buf, inner, inner.height.saturating_sub(1), &page.below);

@@ -2,12 +2,12 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::paint::{self, span};
+use crate::tui::view::paint;
 
 /// Widest pager.
 const PAGER_WIDTH: u16 = 110;
@@ -26,32 +26,13 @@ pub fn split(
     if !selected || state.one_pane() {
         return (Some(area), None);
     }
-    if state.size.0 >= WIDE_COLUMNS {
-        let left = Rect {
-            width: (area.width * 11 / 20).min(area.width),
-            ..area
-        };
-        let right = Rect {
-            x: left.right(),
-            width: area.width - left.width,
-            ..area
-        };
-        return (Some(left), Some(right));
-    }
-    let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3);
-    let top = wanted
-        .clamp(5, (area.height * 2 / 5).max(5))
-        .min(area.height);
-    let above = Rect {
-        height: top,
-        ..area
+    let (list, detail) = if state.size.0 >= WIDE_COLUMNS {
+        paint::split_left(area, area.width * 11 / 20)
+    } else {
+        let wanted = paint::cells(rows).saturating_add(3);
+        paint::split_top(area, wanted.clamp(5, (area.height * 2 / 5).max(5)))
     };
-    let below = Rect {
-        y: above.bottom(),
-        height: area.height - top,
-        ..area
-    };
-    (Some(above), Some(below))
+    (Some(list), Some(detail))
 }
 
 /// Draws lines in a panel, scrolled; how far they can be scrolled.
@@ -77,8 +58,7 @@ pub fn pager(
     lines: &[Line<'_>],
     scroll: usize,
 ) -> usize {
-    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-    let height = rows.saturating_add(2).min(area.height);
+    let height = paint::cells(lines.len()).saturating_add(2).min(area.height);
     let width = PAGER_WIDTH.min(area.width);
     let popup = paint::popup(buf, area, theme, title, width, height);
     let frame = Rect {
@@ -107,8 +87,8 @@ fn from_line(
     let height = usize::from(inner.height);
     let most = lines.len().saturating_sub(height);
     let first = scroll.min(most);
-    for (at, line) in lines.iter().skip(first).take(height).enumerate() {
-        paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), line);
+    for (at, line) in (0..inner.height).zip(lines.iter().skip(first)) {
+        paint::line(buf, inner, at, line);
     }
     if most > first {
         let note = format!("{} more lines below", most - first);
@@ -122,34 +102,12 @@ pub const fn columns(area: Rect) -> usize {
     area.width.saturating_sub(4) as usize
 }
 
-/// A row of a list: its mark and its cells, each in its role; the selected one is marked.
-pub fn row(
-    buf: &mut Buffer,
-    inner: Rect,
-    theme: &Theme,
-    at: u16,
-    cells: Vec<(Role, String)>,
-    selected: bool,
-) {
-    let mut spans = vec![Span::raw(if selected { "> " } else { "  " })];
-    for (index, (role, text)) in cells.into_iter().enumerate() {
-        if index > 0 {
-            spans.push(Span::raw(" "));
-        }
-        spans.push(span(theme, role, text));
-    }
-    paint::line(buf, inner, at, &Line::from(spans));
-    if selected {
-        paint::select(buf, paint::row(inner, at), theme, Role::Selection);
-    }
-}
-
-/// Texts that stand where a list is empty, wrapped; how many lines they take.
+/// Texts from the first row on, wrapped; how many lines they take.
 pub fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, texts: &[(Role, String)]) -> u16 {
     let mut at = 0_u16;
     for (role, text) in texts {
         for line in sanitize::block(text, usize::from(inner.width)) {
-            paint::line(buf, inner, at, &Line::from(span(theme, *role, line)));
+            paint::put(buf, inner, at, theme, *role, &line);
             at = at.saturating_add(1);
         }
     }

@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use crate::console::access::Hosting;
 use crate::console::decision::{Bound, SnoozeChoice};
@@ -11,30 +10,12 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{Confirm, QuitChoice};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::paint::{self, span};
-
-/// Lines of text from a row on; the row below them.
-pub(crate) fn texts(
-    buf: &mut Buffer,
-    inner: Rect,
-    theme: &Theme,
-    from: u16,
-    lines: &[(Role, String)],
-) -> u16 {
-    let mut at = from;
-    for (role, text) in lines {
-        for piece in sanitize::block(text, usize::from(inner.width)) {
-            paint::line(buf, inner, at, &Line::from(span(theme, *role, piece)));
-            at = at.saturating_add(1);
-        }
-    }
-    at
-}
+use crate::tui::view::{detail, paint};
 
 /// Rows that a text takes in a popup of this width.
 pub(crate) fn rows(text: &str, popup: u16) -> u16 {
     let inner = usize::from(popup.saturating_sub(4));
-    u16::try_from(sanitize::block(text, inner).len()).unwrap_or(u16::MAX)
+    paint::cells(sanitize::block(text, inner).len())
 }
 
 /// A list with one chosen entry, from a row on.
@@ -47,18 +28,10 @@ pub(crate) fn choices(
     chosen: usize,
 ) {
     for (index, label) in labels.iter().enumerate() {
-        let at = from.saturating_add(u16::try_from(index).unwrap_or(u16::MAX));
+        let at = from.saturating_add(paint::cells(index));
         let mark = if index == chosen { "> " } else { "  " };
-        paint::line(
-            buf,
-            inner,
-            at,
-            &Line::from(span(
-                theme,
-                Role::Text,
-                sanitize::column(&format!("{mark}{label}"), usize::from(inner.width)),
-            )),
-        );
+        let text = sanitize::column(&format!("{mark}{label}"), usize::from(inner.width));
+        paint::put(buf, inner, at, theme, Role::Text, &text);
         if index == chosen {
             paint::select(buf, paint::row(inner, at), theme, Role::DialogChosen);
         }
@@ -106,9 +79,9 @@ pub fn quit(
         })
         .collect();
     // Text, a blank row, the choices, and the border.
-    let height = rows(&why, 66) + u16::try_from(labels.len()).unwrap_or(u16::MAX).min(8) + 3;
+    let height = rows(&why, 66) + paint::cells(labels.len()).min(8) + 3;
     let inner = paint::padded(paint::popup(buf, area, theme, "Quit", 66, height));
-    let at = texts(buf, inner, theme, 0, &[(Role::Text, why)]);
+    let at = detail::texts(buf, inner, theme, &[(Role::Text, why)]);
     choices(buf, inner, theme, at + 1, &labels, chosen);
 }
 
@@ -126,13 +99,9 @@ pub fn confirm(theme: &Theme, confirm: &Confirm, area: Rect, buf: &mut Buffer) {
         .map(|text| rows(text, 66.min(area.width)));
     let height = needed.fold(5, u16::saturating_add);
     let inner = paint::padded(paint::popup(buf, area, theme, &confirm.title, 66, height));
-    let at = texts(buf, inner, theme, 0, &lines);
-    paint::line(
-        buf,
-        inner,
-        at + 1,
-        &paint::buttons(theme, &["Cancel", confirm.label], confirm.chosen),
-    );
+    let at = detail::texts(buf, inner, theme, &lines);
+    let buttons = paint::buttons(theme, &["Cancel", confirm.label], confirm.chosen);
+    paint::line(buf, inner, at + 1, &buttons);
 }
 
 /// How long to snooze.
@@ -144,25 +113,10 @@ pub fn snooze(
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let inner = paint::padded(paint::popup(
-        buf,
-        area,
-        theme,
-        &format!("Snooze {}", bound.title),
-        60,
-        8,
-    ));
-    let at = texts(
-        buf,
-        inner,
-        theme,
-        0,
-        &[(
-            Role::TextMuted,
-            "It goes below; others still see it. Its deadline stays, and it is back ten minutes before."
-                .to_owned(),
-        )],
-    );
+    let title = format!("Snooze {}", bound.title);
+    let inner = paint::padded(paint::popup(buf, area, theme, &title, 60, 8));
+    let text = "It goes below; others still see it. Its deadline stays, and it is back ten minutes before.";
+    let at = detail::texts(buf, inner, theme, &[(Role::TextMuted, text.to_owned())]);
     let labels: Vec<String> = offered
         .iter()
         .map(|choice| format!("{}, until {}", choice.words, format::clock(choice.until)))

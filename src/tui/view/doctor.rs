@@ -32,26 +32,15 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     let wide = area.width >= WIDE_COLUMNS;
     let mut left = area;
     if wide && let Some(row) = panel.chosen() {
-        left.width = area.width * 3 / 5;
-        let right = Rect {
-            x: left.right(),
-            width: area.width - left.width,
-            ..area
-        };
+        let right;
+        (left, right) = paint::split_left(area, area.width * 3 / 5);
         let width = usize::from(right.width.saturating_sub(4)).max(1);
         let mut rows = vec![(role(row.word), row.word.as_str().to_owned())];
         let lines = sanitize::block(&row.detail, width);
         rows.extend(lines.into_iter().map(|line| (Role::Text, line)));
         rows.extend(unfolded(row, width));
-        scrolled(
-            theme,
-            right,
-            buf,
-            &row.about,
-            &rows,
-            panel.list.scroll,
-            report,
-        );
+        let scroll = panel.list.scroll;
+        scrolled(theme, right, buf, &row.about, &rows, scroll, report);
     }
     list(state, theme, left, buf, report, wide);
 }
@@ -130,16 +119,12 @@ fn list(
     let width = usize::from(inner.width);
     if let Some((role, text)) = notice(state) {
         for piece in sanitize::block(&text, width.max(1)) {
-            let line = Line::from(span(theme, role, piece));
-            paint::line(buf, inner, 0, &line);
-            let taken = inner.height.min(1);
-            inner.y += taken;
-            inner.height -= taken;
+            paint::put(buf, inner, 0, theme, role, &piece);
+            inner = paint::split_top(inner, 1).1;
         }
     }
     if panel.rows.is_empty() {
-        let line = Line::from(span(theme, Role::TextMuted, "asking …"));
-        paint::line(buf, inner, 0, &line);
+        paint::put(buf, inner, 0, theme, Role::TextMuted, "asking …");
         return;
     }
     let about = (width / 3).clamp(8, 30);
@@ -197,8 +182,7 @@ fn list(
         report.panel_max_scroll = Some(most - shown_from.min(most));
         shown_from.saturating_add(panel.list.scroll).min(most)
     };
-    for (at, (line, is_selected)) in lines.iter().skip(first).take(height).enumerate() {
-        let at = u16::try_from(at).unwrap_or(u16::MAX);
+    for (at, (line, is_selected)) in (0..inner.height).zip(lines.iter().skip(first)) {
         paint::line(buf, inner, at, line);
         if *is_selected {
             paint::select(buf, paint::row(inner, at), theme, Role::Selection);

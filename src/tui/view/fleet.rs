@@ -57,10 +57,6 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     });
     let panel = ListPanel {
         title: format!("Fleet  {} channels", list.count()),
-        focused: !list.zoomed,
-        list,
-        titles: columns(state),
-        columns: table,
         above: problems.collect(),
         empty: vec![(
             Role::TextMuted,
@@ -79,7 +75,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             }
             roles
         },
-        region: &HitRegion::FleetChannel,
+        region: Some(&HitRegion::FleetChannel),
+        ..ListPanel::new(list, columns(state), table)
     };
     panel.draw_with_detail(state, theme, area, buf, report, |area| {
         let key = list.selected.as_ref()?;
@@ -139,14 +136,9 @@ fn peek(
         |at| format!("{} ago", format::age(now, at)),
     );
     body.field("last reply", Role::Text, &reply);
-    match state.fleet.figures.get(&key.host) {
-        None => body.text(Role::TextMuted, "asking the engine …"),
-        Some(Err(why)) => body.text(Role::NoticeError, why),
-        Some(Ok(_)) => {
-            if let Some(figures) = state.fleet.figures_of(key) {
-                counted(&mut body, figures);
-            }
-        }
+    body.known(state.fleet.figures.get(&key.host), "asking the engine …");
+    if let Some(figures) = state.fleet.figures_of(key) {
+        counted(&mut body, figures);
     }
     let (count, _) = waiting.get(key).copied().unwrap_or_default();
     if count == 0 {

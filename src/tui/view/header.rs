@@ -175,19 +175,10 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .map(|part| part.as_str())
         .collect::<Vec<_>>()
         .join("  ");
-    let taken = u16::try_from(sanitize::width(&text) + 1).unwrap_or(u16::MAX);
+    let taken = paint::cells(sanitize::width(&text) + 1);
     if !text.is_empty() && taken <= area.width {
-        let target = Rect {
-            x: area.right() - taken,
-            width: taken,
-            ..area
-        };
-        paint::line(
-            buf,
-            target,
-            0,
-            &Line::from(span(theme, Role::HeaderMuted, text)),
-        );
+        let target = paint::split_left(area, area.width - taken).1;
+        paint::put(buf, target, 0, theme, Role::HeaderMuted, &text);
     }
 }
 

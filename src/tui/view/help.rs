@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Span;
 
 use crate::tui::action::Action;
 use crate::tui::sanitize;
@@ -26,12 +26,7 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
         height: inner.height.min(1),
         ..inner
     };
-    paint::line(
-        buf,
-        inner,
-        0,
-        &Line::from(span(theme, Role::Label, "search")),
-    );
+    paint::put(buf, inner, 0, theme, Role::Label, "search");
     text_entry::field(theme, &help.field, search, buf);
     let matches = help.matches(&state.keymap);
     let height = usize::from(inner.height.saturating_sub(2));
@@ -54,17 +49,14 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
     // The heading above the first action is seen again when the operator goes back up.
     let first = if chosen == 0 { 0 } else { first };
     let keys_width = 18.min(width / 3);
-    for (offset, row) in rows.iter().skip(first).take(height).enumerate() {
-        let at = 2 + u16::try_from(offset).unwrap_or(u16::MAX);
+    for (at, row) in (2..).zip(rows.iter().skip(first).take(height)) {
         let (index, action) = match row {
             Ok((index, action)) => (*index, *action),
             Err(group) => {
-                let title = span(theme, Role::Label, group.title());
-                paint::line(buf, inner, at, &Line::from(title));
+                paint::put(buf, inner, at, theme, Role::Label, group.title());
                 continue;
             }
         };
-        let is_chosen = index == chosen;
         let keys = state.keymap.keys_of(help.context, action).join(", ");
         let keys = if keys.is_empty() {
             "-".to_owned()
@@ -85,28 +77,16 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
         } else {
             (Role::FooterKey, Role::Text)
         };
-        let line = Line::from(vec![
-            Span::raw(if is_chosen { "> " } else { "  " }),
+        let spans = vec![
             span(theme, key_role, sanitize::column(&keys, keys_width)),
             Span::raw(" "),
             span(theme, text_role, description),
             span(theme, Role::FooterDisabled, reason),
-        ]);
-        paint::line(buf, inner, at, &line);
-        if is_chosen {
-            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
-        }
+        ];
+        paint::choice(buf, inner, at, theme, index == chosen, spans);
     }
     if matches.is_empty() {
-        paint::line(
-            buf,
-            inner,
-            2,
-            &Line::from(span(
-                theme,
-                Role::TextMuted,
-                "no action matches; backspace widens the search",
-            )),
-        );
+        let text = "no action matches; backspace widens the search";
+        paint::put(buf, inner, 2, theme, Role::TextMuted, text);
     }
 }

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::console::world::session_name;
 use crate::console::{decision, format, preview};
 use crate::protocol::enums::SessionState;
 use crate::protocol::ids::SessionId;
@@ -13,7 +14,7 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::live_screen::{self, COLUMNS, cells, in_flight, status};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::card_body::Body;
+use crate::tui::view::card_body::{Body, known_of};
 use crate::tui::view::list_panel::ListPanel;
 use crate::tui::view::table::{Column, Fit, column};
 use crate::tui::view::{detail, paint};
@@ -52,15 +53,11 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     let sessions = &state.model.world().sessions;
     let panel = ListPanel {
         title,
-        focused: !list.zoomed,
-        list,
-        titles: COLUMNS,
-        columns: &TABLE,
-        above: Vec::new(),
         empty,
         cells: &|id: &SessionId| cells(state, *id),
         roles: &|id| vec![(0, role(state, sessions.get(id)))],
-        region: &HitRegion::Session,
+        region: Some(&HitRegion::Session),
+        ..ListPanel::new(list, COLUMNS, &TABLE)
     };
     panel.draw_with_detail(state, theme, area, buf, report, |area| {
         let session = live_screen::selected(state)?;
@@ -71,7 +68,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             usize::from(area.height.saturating_sub(2))
         };
         let lines = peek(state, theme, session, detail::columns(area), rows);
-        let name = session.title.as_deref().unwrap_or(&session.conversation);
+        let name = session_name(session);
         let title = format!("{} · {}", session.channel, sanitize::whole_line(name));
         Some((title, lines))
     });
@@ -132,16 +129,9 @@ fn peek(
         );
         body.field("asks you", paint::risk_role(approval.risk), &text);
     }
-    let entries = match &state.screens.transcript_end {
-        Some((id, Ok(entries))) if *id == session.id => entries,
-        Some((id, Err(why))) if *id == session.id => {
-            body.text(Role::NoticeError, why);
-            return body.lines;
-        }
-        Some(_) | None => {
-            body.text(Role::TextMuted, "asking for what was said …");
-            return body.lines;
-        }
+    let known = known_of(state.screens.transcript_end.as_ref(), &session.id);
+    let Some(entries) = body.known(known, "asking for what was said …") else {
+        return body.lines;
     };
     body.heading("What was said last");
     let mut left = rows.saturating_sub(body.lines.len());

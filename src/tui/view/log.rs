@@ -47,24 +47,19 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             format!("{level} and above")
         }
     };
-    let mut above = Vec::new();
-    if let Some(problem) = &panel.problem {
-        above.push((Role::NoticeError, problem.clone()));
-    }
+    let problem = panel.problem.iter();
+    let above = problem.map(|why| (Role::NoticeError, why.clone()));
     let drawn = ListPanel {
         title: format!("Log  {} lines, {least}{follow}", panel.list.count()),
-        focused: !panel.list.zoomed,
-        list: &panel.list,
-        titles: COLUMNS,
-        columns: &TABLE,
-        above,
+        above: above.collect(),
         empty: empty(state),
         cells: &|number: &u64| cells(state, *number),
         roles: &|number| {
             let line = panel.lines.get(number);
             line.map_or_else(Vec::new, |line| vec![(1, role(line.level))])
         },
-        region: &HitRegion::LogLine,
+        region: Some(&HitRegion::LogLine),
+        ..ListPanel::new(&panel.list, COLUMNS, &TABLE)
     };
     drawn.draw_with_detail(state, theme, area, buf, report, |area| {
         let line = panel.line()?;

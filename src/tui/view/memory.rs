@@ -4,7 +4,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use crate::console::format;
 use crate::protocol::memory::{MAX_TEXT, MemoryTarget};
@@ -19,7 +18,7 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::detail;
 use crate::tui::view::list_panel::ListPanel;
 use crate::tui::view::memory_detail::{self, result_role, state_role};
-use crate::tui::view::paint::{self, span};
+use crate::tui::view::paint;
 use crate::tui::view::table::{Column, Fit, column};
 
 /// Least rows for two lists, one below the other. With fewer, the one in use gets the room.
@@ -44,7 +43,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             return;
         }
         if !state.one_pane() {
-            let (left, right) = split_left(area, if area.width >= 100 { 34 } else { 28 });
+            let (left, right) = paint::split_left(area, if area.width >= 100 { 34 } else { 28 });
             canvas.scopes(left);
             area = right;
         }
@@ -92,16 +91,6 @@ pub fn entry_words(text: &MemoryText) -> (String, String) {
     }
 }
 
-fn split_left(area: Rect, width: u16) -> (Rect, Rect) {
-    let width = width.min(area.width);
-    let right = Rect {
-        x: area.x + width,
-        width: area.width - width,
-        ..area
-    };
-    (Rect { width, ..area }, right)
-}
-
 /// Where something is drawn, and with what.
 struct Canvas<'a> {
     state: &'a State,
@@ -131,25 +120,20 @@ impl<'a> Canvas<'a> {
             &ListPanel {
                 title: "Memory".to_owned(),
                 focused: memory.second,
-                titles: cells::SCOPES,
-                columns: &SCOPES,
-                list: &memory.lists.scopes,
-                above: Vec::new(),
-                empty: Vec::new(),
                 cells: &|place| cells::scope(state, place),
                 roles: &|place| match place {
                     place if *place == here => vec![(0, Role::TitleFocus)],
                     Place::Review => vec![(0, Role::StateWaiting)],
                     _ => Vec::new(),
                 },
-                region: &|place| HitRegion::Memory(Key::Scope(place)),
+                region: Some(&|place| HitRegion::Memory(Key::Scope(place))),
+                ..ListPanel::new(&memory.lists.scopes, cells::SCOPES, &SCOPES)
             },
         );
         let (_, rest) = paint::split_top(rest, 1);
         let about = memory_detail::about(state, usize::from(rest.width));
         for (at, (role, text)) in (0..rest.height).zip(about) {
-            let line = Line::from(span(self.theme, role, text));
-            paint::line(self.buf, rest, at, &line);
+            paint::put(self.buf, rest, at, self.theme, role, &text);
         }
     }
 
@@ -193,9 +177,6 @@ impl<'a> Canvas<'a> {
             &ListPanel {
                 title,
                 focused: !memory.second,
-                titles,
-                columns: &FACTS,
-                list,
                 above,
                 empty: self.no_facts(),
                 cells: &|id| cells::fact(state, *id),
@@ -203,7 +184,8 @@ impl<'a> Canvas<'a> {
                     let row = memory.row(*id);
                     row.map_or_else(Vec::new, |row| vec![(0, state_role(row))])
                 },
-                region: &|id| HitRegion::Memory(Key::Fact(id)),
+                region: Some(&|id| HitRegion::Memory(Key::Fact(id))),
+                ..ListPanel::new(list, titles, &FACTS)
             },
         );
     }
@@ -253,7 +235,7 @@ impl<'a> Canvas<'a> {
             return;
         }
         let runs = memory.runs.as_ref().map_or(0, Vec::len);
-        let height = u16::try_from(runs).unwrap_or(u16::MAX).clamp(1, 6) + 3;
+        let height = paint::cells(runs).clamp(1, 6) + 3;
         let (top, bottom) = paint::split_top(area, area.height - height.min(area.height / 2));
         self.going(top);
         self.runs(bottom);
@@ -339,17 +321,14 @@ impl<'a> Canvas<'a> {
             &ListPanel {
                 title: format!("Hygiene: what would go now  {}", list.count()),
                 focused: !memory.second,
-                titles: cells::GOING,
-                columns: &GOING,
-                list,
                 above: self.plan(area.height.saturating_sub(2)),
-                empty: Vec::new(),
                 cells: &|id| cells::would_go(state, *id),
                 roles: &|id| match memory.texts.get(id) {
                     Some(Some(_)) => Vec::new(),
                     Some(None) | None => vec![(0, Role::TextMuted)],
                 },
-                region: &|id| HitRegion::Memory(Key::Going(id)),
+                region: Some(&|id| HitRegion::Memory(Key::Going(id))),
+                ..ListPanel::new(list, cells::GOING, &GOING)
             },
         );
     }
@@ -368,14 +347,10 @@ impl<'a> Canvas<'a> {
             &ListPanel {
                 title: format!("Runs  {}", list.count()),
                 focused: memory.second,
-                titles: cells::RUNS,
-                columns: &RUNS,
-                list,
-                above: Vec::new(),
                 empty,
                 cells: &|id| cells::run(state, *id),
-                roles: &|_| Vec::new(),
-                region: &|id| HitRegion::Memory(Key::Run(id)),
+                region: Some(&|id| HitRegion::Memory(Key::Run(id))),
+                ..ListPanel::new(list, cells::RUNS, &RUNS)
             },
         );
     }
@@ -399,9 +374,6 @@ impl<'a> Canvas<'a> {
             &ListPanel {
                 title: format!("Routines  {}", list.count()),
                 focused: true,
-                titles: cells::ROUTINES,
-                columns: &ROUTINES,
-                list,
                 above: self.problem(),
                 empty,
                 cells: &|id| cells::routine(state, *id),
@@ -410,7 +382,8 @@ impl<'a> Canvas<'a> {
                     let run = routine.and_then(|one| one.last_run.as_ref());
                     vec![(4, result_role(run))]
                 },
-                region: &|id| HitRegion::Memory(Key::Routine(id)),
+                region: Some(&|id| HitRegion::Memory(Key::Routine(id))),
+                ..ListPanel::new(list, cells::ROUTINES, &ROUTINES)
             },
         );
     }

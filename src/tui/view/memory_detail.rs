@@ -159,32 +159,27 @@ fn remembered(state: &State, memory: &Memory, out: &mut Body<'_>) {
 
 /// The summary of a session.
 fn summary(state: &State, reading: &Reading, out: &mut Body<'_>) {
-    match &reading.summary {
-        None => out.text(Role::TextMuted, "asking …"),
-        Some(Err(why)) => out.text(Role::NoticeError, why),
-        Some(Ok(None)) => out.text(
-            Role::Text,
-            "This session has no summary: it was never compacted.",
-        ),
-        Some(Ok(Some(summary))) => {
-            out.text(
-                Role::TextMuted,
-                &format!(
-                    "version {}, stands for {} turns, written {} ago by {}",
-                    summary.version,
-                    summary.turns,
-                    format::age(state.model.now.wall, summary.at),
-                    summary.model
-                ),
-            );
-            if !summary.taint.is_empty() {
-                let text = format!("made from untrusted: {}", summary.taint.join(", "));
-                out.text(Role::StateWaiting, &text);
-            }
-            out.blank();
-            out.text(Role::OutsideModel, &summary.text);
-        }
+    let Some(summary) = out.known(reading.summary.as_ref(), "asking …") else {
+        return;
+    };
+    let Some(summary) = summary else {
+        let text = "This session has no summary: it was never compacted.";
+        return out.text(Role::Text, text);
+    };
+    let text = format!(
+        "version {}, stands for {} turns, written {} ago by {}",
+        summary.version,
+        summary.turns,
+        format::age(state.model.now.wall, summary.at),
+        summary.model
+    );
+    out.text(Role::TextMuted, &text);
+    if !summary.taint.is_empty() {
+        let text = format!("made from untrusted: {}", summary.taint.join(", "));
+        out.text(Role::StateWaiting, &text);
     }
+    out.blank();
+    out.text(Role::OutsideModel, &summary.text);
 }
 
 /// Everything about a run.

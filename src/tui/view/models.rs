@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::console::format;
+use crate::console::world::session_name;
 use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
@@ -42,7 +43,7 @@ pub fn draw(
     let title = session.map_or_else(
         || "Model of a session".to_owned(),
         |session| {
-            let name = session.title.as_deref().unwrap_or(&session.conversation);
+            let name = session_name(session);
             format!("Model of {} / {name}", session.channel)
         },
     );
@@ -58,10 +59,10 @@ pub fn draw(
         .len()
         .max(1)
         .min(room.saturating_sub(below.len()).max(room / 2).max(1));
-    let height = u16::try_from(listed + below.len() + 4).unwrap_or(u16::MAX);
+    let height = paint::cells(listed + below.len() + 4);
     let popup = paint::popup(buf, area, theme, &title, width, height);
     let inner = paint::padded(popup);
-    let (rows, rest) = paint::split_top(inner, u16::try_from(listed + 1).unwrap_or(u16::MAX));
+    let (rows, rest) = paint::split_top(inner, paint::cells(listed + 1));
     let notice = match &dialog.known {
         None => Some((Role::TextMuted, "asking for the models …".to_owned())),
         Some(Err(why)) => Some((Role::NoticeError, why.clone())),

@@ -44,6 +44,39 @@ pub fn line(buf: &mut Buffer, area: Rect, at: u16, line: &Line<'_>) {
     buf.set_line(target.x, target.y, line, target.width);
 }
 
+/// Draws a text in a role into a row, as it is.
+pub fn put(buf: &mut Buffer, area: Rect, at: u16, theme: &Theme, role: Role, text: &str) {
+    line(buf, area, at, &Line::from(span(theme, role, text)));
+}
+
+/// Draws a text in a role into a row. What is too wide is cut off.
+pub fn text(buf: &mut Buffer, area: Rect, at: u16, theme: &Theme, role: Role, text: &str) {
+    let text = sanitize::line(text, usize::from(area.width));
+    put(buf, area, at, theme, role, &text);
+}
+
+/// Draws a row that can be chosen; the chosen one is marked.
+pub fn choice(
+    buf: &mut Buffer,
+    area: Rect,
+    at: u16,
+    theme: &Theme,
+    is_chosen: bool,
+    spans: Vec<Span<'static>>,
+) {
+    let mark = Span::raw(if is_chosen { "> " } else { "  " });
+    let spans: Vec<Span<'static>> = [mark].into_iter().chain(spans).collect();
+    line(buf, area, at, &Line::from(spans));
+    if is_chosen {
+        select(buf, row(area, at), theme, Role::Selection);
+    }
+}
+
+/// So many rows or columns, or as many as a screen can have.
+pub fn cells(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
 /// A bordered panel with a title; returns what is inside.
 pub fn panel(buf: &mut Buffer, area: Rect, theme: &Theme, title: &str, focused: bool) -> Rect {
     let (border, title_role) = if focused {
@@ -73,7 +106,7 @@ pub fn marked(theme: &Theme, role: Role) -> Style {
 
 /// Writes at the right end of a panel's bottom border.
 pub fn panel_note(buf: &mut Buffer, area: Rect, theme: &Theme, role: Role, note: &str) {
-    let width = u16::try_from(sanitize::width(note)).unwrap_or(u16::MAX);
+    let width = cells(sanitize::width(note));
     if area.height < 2 || width.saturating_add(6) > area.width {
         return;
     }
@@ -221,16 +254,26 @@ pub fn scrolled(
     let most = rows.len().saturating_sub(height);
     let first = scroll.min(most);
     report.panel_max_scroll = Some(most);
-    for (at, (role, text)) in rows.iter().skip(first).take(height).enumerate() {
-        let text = sanitize::line(text, usize::from(inner.width));
-        let at = u16::try_from(at).unwrap_or(u16::MAX);
-        line(buf, inner, at, &Line::from(span(theme, *role, text)));
+    for (at, (role, words)) in (0..inner.height).zip(rows.iter().skip(first)) {
+        text(buf, inner, at, theme, *role, words);
     }
     if most > first {
         let note = format!("{} more below", most - first);
         panel_note(buf, area, theme, Role::TextMuted, &note);
     }
 }
+
+/// The first `columns` columns and the rest.
+pub fn split_left(area: Rect, columns: u16) -> (Rect, Rect) {
+    let width = columns.min(area.width);
+    let right = Rect {
+        x: area.x + width,
+        width: area.width - width,
+        ..area
+    };
+    (Rect { width, ..area }, right)
+}
+
 /// The first `rows` rows and the rest.
 pub fn split_top(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = rows.min(area.height);

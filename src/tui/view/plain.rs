@@ -8,9 +8,10 @@ use crate::console::item::QueueKey;
 use crate::console::model::Model;
 use crate::console::queue;
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
+use crate::protocol::session::TranscriptEntry;
 use crate::tui::code_colors::CodeColors;
 use crate::tui::sanitize;
+use crate::tui::state::entries::{is_answer, is_repeated};
 use crate::tui::theme::depth::ColorDepth;
 use crate::tui::theme::file::default_theme;
 use crate::tui::theme::roles::Theme;
@@ -71,32 +72,16 @@ pub fn card(model: &Model, key: &QueueKey, width: usize) -> Option<Vec<String>> 
     Some(lines)
 }
 
-/// Whether an entry only repeats what a later one of these says.
-fn repeated(entry: &TranscriptEntry, entries: &[TranscriptEntry]) -> bool {
-    let answered = |id: ContinuationId| {
-        entries.iter().any(|other| {
-            other.continuation_id == id
-                && matches!(&other.body, TranscriptBody::Step { step, .. } if step.body.is_answer())
-        })
-    };
-    match &entry.body {
-        TranscriptBody::Step { step, tool_calls } => {
-            tool_calls.is_empty()
-                && matches!(step.body, StepBody::Model { .. })
-                && answered(entry.continuation_id)
-        }
-        TranscriptBody::User { .. }
-        | TranscriptBody::State { .. }
-        | TranscriptBody::Compacted { .. } => false,
-    }
-}
-
 /// Entries of a transcript, unfolded.
 pub fn transcript(entries: &[TranscriptEntry], width: usize) -> Vec<String> {
     let theme = theme();
     let mut lines: Vec<String> = Vec::new();
+    let answered = |id: ContinuationId| {
+        let mut turn = entries.iter().filter(|entry| entry.continuation_id == id);
+        turn.any(is_answer)
+    };
     for entry in entries {
-        let repeated = repeated(entry, entries);
+        let repeated = is_repeated(entry, answered);
         let drawn = transcript_entry::lines(
             &theme,
             &CodeColors::default(),

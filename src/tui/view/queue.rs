@@ -13,7 +13,7 @@ use crate::console::item::{Grouping, ItemKey};
 use crate::console::model::Model;
 use crate::console::preview;
 use crate::console::world::World;
-use crate::protocol::approval::Approval;
+use crate::protocol::approval::{Approval, Requester};
 use crate::protocol::enums::{ApprovalKind, ApprovalState, OutboxState};
 use crate::protocol::session::Flood;
 use crate::tui::message::{FrameReport, HitRegion};
@@ -22,14 +22,16 @@ use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card;
+use crate::tui::view::card_items;
 use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome_and_result};
 use crate::tui::view::detail;
-use crate::tui::view::leftovers;
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::refused_calls;
+use crate::tui::view::table::more_below;
 
 /// Cells of the risk of a row. Its colour stays when the row is selected.
 const RISK_CELLS: u16 = 9;
+/// How an item ended that has no word for it.
+const SETTLED: &str = "settled";
 /// Columns of who hears of an item next.
 const NEXT_CELLS: usize = 12;
 
@@ -58,40 +60,16 @@ pub fn draw(
         list(state, theme, area, buf, report);
         return;
     }
-    if state.size.0 >= WIDE_COLUMNS {
-        let left = Rect {
-            // A frame can be smaller than the size that was last told.
-            width: (area.width * 2 / 5).max(56).min(area.width),
-            ..area
-        };
-        let right = Rect {
-            x: left.right(),
-            width: area.width - left.width,
-            ..area
-        };
-        list(state, theme, left, buf, report);
-        report.region(right, || HitRegion::Card);
-        card::draw(state, theme, cache, right, buf, report, false);
-        dim_card(right, buf);
-        return;
-    }
-    let rows = u16::try_from(lines(state).len())
-        .unwrap_or(u16::MAX)
-        .saturating_add(3);
-    let top = rows.clamp(4, (area.height / 3).max(4));
-    let above = Rect {
-        height: top.min(area.height),
-        ..area
+    let (list_area, card_area) = if state.size.0 >= WIDE_COLUMNS {
+        paint::split_left(area, (area.width * 2 / 5).max(56))
+    } else {
+        let rows = paint::cells(lines(state).len()).saturating_add(3);
+        paint::split_top(area, rows.clamp(4, (area.height / 3).max(4)))
     };
-    let below = Rect {
-        y: above.bottom(),
-        height: area.height - above.height,
-        ..area
-    };
-    list(state, theme, above, buf, report);
-    report.region(below, || HitRegion::Card);
-    card::draw(state, theme, cache, below, buf, report, false);
-    dim_card(below, buf);
+    list(state, theme, list_area, buf, report);
+    report.region(card_area, || HitRegion::Card);
+    card::draw(state, theme, cache, card_area, buf, report, false);
+    dim_card(card_area, buf);
 }
 
 /// What a row says.
@@ -120,13 +98,26 @@ fn row_in(
 ) -> Option<Row> {
     let world = &host.world;
     let now = console.model.now.wall;
-    let age = item::since(world, key).map_or_else(String::new, |at| format::age(now, at));
-    let left =
-        item::deadline(world, key).map_or_else(|| "-".to_owned(), |at| format::left(now, at));
-    let settled = (!item::is_open(world, key)).then(|| (Role::TextMuted, "settled".to_owned()));
-    match key {
+    let is_open = item::is_open(world, key);
+    let row = |(role, word): (Role, &str), what: String, (place, who): (&str, &str), end: &str| {
+        let left = item::deadline(world, key);
+        let age = item::since(world, key);
+        Row {
+            left: left.map_or_else(|| "-".to_owned(), |at| format::left(now, at)),
+            risk: (role, word.to_owned()),
+            what,
+            place: place.to_owned(),
+            who: who.to_owned(),
+            age: age.map_or_else(String::new, |at| format::age(now, at)),
+            outcome: (!is_open).then(|| (Role::TextMuted, end.to_owned())),
+        }
+    };
+    Some(match key {
         ItemKey::Approval(id) => {
             let approval = world.approvals.get(id)?;
+            let risk = (paint::risk_role(approval.risk), approval.risk.as_str());
+            let what = stacked(world, approval) + &waits_for(world, approval) + &asked(approval);
+            let from = (approval.channel.as_str(), who(&approval.requester));
             let outcome = if approval.state == ApprovalState::Pending {
                 if host.deciding.contains(id) {
                     Some((Role::NoticeInfo, "sending".to_owned()))
@@ -141,140 +132,89 @@ fn row_in(
             } else {
                 Some(outcome_and_result(world, approval))
             };
-            Some(Row {
-                left: if approval.state == ApprovalState::Pending {
-                    left
-                } else {
-                    String::new()
-                },
-                risk: (
-                    paint::risk_role(approval.risk),
-                    approval.risk.as_str().to_owned(),
-                ),
-                what: stacked(world, approval)
-                    + &waits_for(world, approval)
-                    + &match (&approval.question, approval.tool.is_empty()) {
-                        (Some(question), true) => format!("{}: {question}", approval.kind),
-                        (_, true) => approval.kind.as_str().to_owned(),
-                        (_, false) if approval.kind == ApprovalKind::Execute => {
-                            format!("{} {}", approval.tool, preview::one_line(approval))
-                        }
-                        (_, false) if approval.kind == ApprovalKind::Question => {
-                            format!("{}: {}", approval.kind, preview::one_line(approval))
-                        }
-                        (_, false) => format!(
-                            "{}: {} {}",
-                            approval.kind,
-                            approval.tool,
-                            preview::one_line(approval)
-                        ),
-                    },
-                place: approval.channel.clone(),
-                who: approval
-                    .requester
-                    .person
-                    .clone()
-                    .unwrap_or_else(|| approval.requester.display.clone()),
-                age,
-                outcome,
-            })
+            let mut row = row(risk, what, from, "");
+            if approval.state != ApprovalState::Pending {
+                row.left.clear();
+            }
+            Row { outcome, ..row }
         }
         ItemKey::Continuation(id) => {
-            let continuation = world.continuations.get(id)?;
-            Some(Row {
-                left,
-                risk: (Role::StateWaiting, "resume?".to_owned()),
-                what: format!("interrupted: {}", continuation.request.text),
-                place: continuation.channel.clone(),
-                who: continuation
-                    .requester
-                    .person
-                    .clone()
-                    .unwrap_or_else(|| continuation.requester.display.clone()),
-                age,
-                outcome: settled.map(|(role, _)| (role, continuation.state.as_str().to_owned())),
-            })
+            let turn = world.continuations.get(id)?;
+            let what = format!("interrupted: {}", turn.request.text);
+            let from = (turn.channel.as_str(), who(&turn.requester));
+            let risk = (Role::StateWaiting, "resume?");
+            row(risk, what, from, turn.state.as_str())
         }
         ItemKey::Delivery(id) => {
-            let delivery = world.deliveries.get(id)?;
-            let word = if delivery.state == OutboxState::Unknown {
+            let one = world.deliveries.get(id)?;
+            let word = if one.state == OutboxState::Unknown {
                 "unknown"
             } else {
                 "failed"
             };
-            Some(Row {
-                left,
-                risk: (Role::StateBad, word.to_owned()),
-                what: format!("delivery: {}", delivery.preview),
-                place: delivery.channel.clone(),
-                who: delivery.conversation.clone(),
-                age,
-                outcome: settled.map(|(role, _)| (role, delivery.state.as_str().to_owned())),
-            })
+            let what = format!("delivery: {}", one.preview);
+            let from = (one.channel.as_str(), one.conversation.as_str());
+            row((Role::StateBad, word), what, from, one.state.as_str())
         }
         ItemKey::Leftovers(id) => {
             let one = world.leftovers.get(id)?;
-            Some(Row {
-                left,
-                risk: (Role::StateBad, "look".to_owned()),
-                what: leftovers::in_words(one),
-                place: one.channel.clone(),
-                who: one.conversation.clone(),
-                age,
-                outcome: settled,
-            })
+            let from = (one.channel.as_str(), one.conversation.as_str());
+            let what = card_items::leftovers_in_words(one);
+            row((Role::StateBad, "look"), what, from, SETTLED)
         }
         ItemKey::RefusedCalls(id) => {
             let session = world.sessions.get(id)?;
             let refused = session.refused_calls.as_ref();
-            Some(Row {
-                left,
-                risk: (Role::StateBad, "refused".to_owned()),
-                what: refused.map_or_else(|| "refused calls".to_owned(), refused_calls::summary),
-                place: session.channel.clone(),
-                who: session.conversation.clone(),
-                age,
-                outcome: settled,
-            })
+            let what = refused.map_or_else(
+                || "refused calls".to_owned(),
+                card_items::refused_calls_in_words,
+            );
+            let from = (session.channel.as_str(), session.conversation.as_str());
+            row((Role::StateBad, "refused"), what, from, SETTLED)
         }
         ItemKey::Flood(id) => {
             let session = world.sessions.get(id)?;
-            Some(Row {
-                left,
-                risk: (Role::StateWaiting, "paused".to_owned()),
-                what: session
-                    .flood
-                    .map_or_else(|| "paused conversation".to_owned(), Flood::text),
-                place: session.channel.clone(),
-                who: session.conversation.clone(),
-                age,
-                outcome: settled,
-            })
+            let flood = session.flood;
+            let what = flood.map_or_else(|| "paused conversation".to_owned(), Flood::text);
+            let from = (session.channel.as_str(), session.conversation.as_str());
+            row((Role::StateWaiting, "paused"), what, from, SETTLED)
         }
         ItemKey::Channel(name) => {
-            let channel = world.channels.get(name)?;
-            Some(Row {
-                left,
-                risk: (Role::StateBad, "dead".to_owned()),
-                what: format!(
-                    "channel: {}",
-                    channel.health.detail.as_deref().unwrap_or("cannot work")
-                ),
-                place: name.clone(),
-                who: String::new(),
-                age,
-                outcome: settled.map(|(role, _)| (role, channel.health.state.as_str().to_owned())),
-            })
+            let health = &world.channels.get(name)?.health;
+            let detail = health.detail.as_deref().unwrap_or("cannot work");
+            let what = format!("channel: {detail}");
+            row(
+                (Role::StateBad, "dead"),
+                what,
+                (name, ""),
+                health.state.as_str(),
+            )
         }
-        ItemKey::Problem(text) => Some(Row {
-            left,
-            risk: (Role::StateBad, "problem".to_owned()),
-            what: text.clone(),
-            place: String::new(),
-            who: "engine".to_owned(),
-            age,
-            outcome: settled,
-        }),
+        ItemKey::Problem(text) => {
+            let risk = (Role::StateBad, "problem");
+            row(risk, text.clone(), ("", "engine"), SETTLED)
+        }
+    })
+}
+
+/// The person that asks, else what a platform calls them.
+fn who(requester: &Requester) -> &str {
+    requester.person.as_deref().unwrap_or(&requester.display)
+}
+
+/// What an approval asks about.
+fn asked(approval: &Approval) -> String {
+    let (kind, tool) = (approval.kind, &approval.tool);
+    match (&approval.question, approval.tool.is_empty()) {
+        (Some(question), true) => format!("{kind}: {question}"),
+        (None, true) => kind.as_str().to_owned(),
+        (_, false) if kind == ApprovalKind::Execute => {
+            format!("{tool} {}", preview::one_line(approval))
+        }
+        (_, false) if kind == ApprovalKind::Question => {
+            format!("{kind}: {}", preview::one_line(approval))
+        }
+        (_, false) => format!("{kind}: {tool} {}", preview::one_line(approval)),
     }
 }
 
@@ -454,13 +394,11 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     let selected = state.model.queue.selected.as_ref();
     let chosen = selected.and_then(|s| lines.iter().position(|line| *line == ListLine::Item(s)));
     let first = paint::first_row(chosen, lines.len(), height);
-    for (offset, line) in lines.iter().skip(first).take(height).enumerate() {
-        let at = top + u16::try_from(offset).unwrap_or(u16::MAX);
+    for (at, line) in (top..).zip(lines.iter().skip(first).take(height)) {
         let key = match line {
             ListLine::Item(key) => *key,
             ListLine::Group(name) => {
-                let name = sanitize::line(name, width);
-                paint::line(buf, inner, at, &Line::from(span(theme, Role::Title, name)));
+                paint::text(buf, inner, at, theme, Role::Title, name);
                 continue;
             }
         };
@@ -527,15 +465,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     let hidden = below
         .filter(|line| matches!(line, ListLine::Item(_)))
         .count();
-    if hidden > 0 {
-        paint::panel_note(
-            buf,
-            area,
-            theme,
-            Role::TextMuted,
-            &format!("{hidden} more below"),
-        );
-    }
+    more_below(buf, area, theme, hidden);
 }
 
 /// Who hears of an item next unless somebody decides, and in how long; empty = nobody does.
@@ -580,12 +510,8 @@ fn host_width(state: &State, width: usize) -> usize {
 
 fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     if !state.is_live() && state.model.world().engine.is_none() {
-        paint::line(
-            buf,
-            area,
-            0,
-            &Line::from(span(theme, Role::TextMuted, "Waiting for the engine.")),
-        );
+        let text = "Waiting for the engine.";
+        paint::put(buf, area, 0, theme, Role::TextMuted, text);
         return;
     }
     let first_run = state
@@ -647,7 +573,7 @@ fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             sanitize::block(text, usize::from(area.width))
         };
         for line in lines {
-            paint::line(buf, area, at, &Line::from(span(theme, role, line)));
+            paint::put(buf, area, at, theme, role, &line);
             at += 1;
         }
     }

@@ -9,8 +9,8 @@ use crate::protocol::command::Waiting;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::dialog::{choices, rows, texts};
-use crate::tui::view::paint;
+use crate::tui::view::dialog::{choices, rows};
+use crate::tui::view::{detail, paint};
 
 /// Width of the popup.
 const WIDTH: u16 = 72;
@@ -65,40 +65,24 @@ pub fn draw(state: &State, theme: &Theme, release: &Release, area: Rect, buf: &m
         usize::from(width.saturating_sub(CHOICE + 4)),
     );
     let below = if release.asks() {
-        u16::try_from(labels.len()).unwrap_or(u16::MAX).min(room)
+        paint::cells(labels.len()).min(room)
     } else {
         1
     };
-    let inner = paint::padded(paint::popup(
-        buf,
-        area,
-        theme,
-        title,
-        width,
-        above + below + 3,
-    ));
-    let at = texts(buf, inner, theme, 0, &[(Role::Text, text)]);
+    let height = above + below + 3;
+    let inner = paint::padded(paint::popup(buf, area, theme, title, width, height));
+    let at = detail::texts(buf, inner, theme, &[(Role::Text, text)]);
     if !release.asks() {
-        paint::line(
-            buf,
-            inner,
-            at + 1,
-            &paint::buttons(theme, &["Cancel", "Release"], release.chosen),
-        );
+        let buttons = paint::buttons(theme, &["Cancel", "Release"], release.chosen);
+        paint::line(buf, inner, at + 1, &buttons);
         return;
     }
     // Scrolled just so far that the chosen row is seen.
     let below = usize::from(below);
     let first = (release.chosen + 1).saturating_sub(below);
     let window: Vec<String> = labels.into_iter().skip(first).take(below).collect();
-    choices(
-        buf,
-        inner,
-        theme,
-        at + 1,
-        &window,
-        release.chosen.saturating_sub(first),
-    );
+    let chosen = release.chosen.saturating_sub(first);
+    choices(buf, inner, theme, at + 1, &window, chosen);
 }
 
 fn labels(state: &State, release: &Release, name: usize) -> Vec<String> {

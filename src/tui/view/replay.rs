@@ -15,6 +15,7 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card_body::Body;
 use crate::tui::view::diff::DiffLayout;
 use crate::tui::view::paint;
+use crate::tui::view::table::more_below;
 
 /// Least rows of a screen that shows the files below the transcript.
 const LEAST_ROWS: u16 = 16;
@@ -83,18 +84,9 @@ pub fn draw_files(
         return area;
     }
     let (rest, area) = if area.width >= WIDE_COLUMNS {
-        let width = area.width / 2;
-        let (left, x) = (area.width - width, area.x + area.width - width);
-        (
-            Rect {
-                width: left,
-                ..area
-            },
-            Rect { x, width, ..area },
-        )
+        paint::split_left(area, area.width - area.width / 2)
     } else if area.height >= LEAST_ROWS {
-        let (rest, below) = paint::split_top(area, area.height - area.height * 2 / 5);
-        (rest, below)
+        paint::split_top(area, area.height - area.height * 2 / 5)
     } else {
         return area;
     };
@@ -127,10 +119,7 @@ pub fn draw_files(
     for (at, line) in (0..).zip(lines.iter().skip(from).take(height)) {
         paint::line(buf, inner, at, line);
     }
-    if from < report.files_max_scroll {
-        let note = format!("{} more below", report.files_max_scroll - from);
-        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
-    }
+    more_below(buf, area, theme, report.files_max_scroll - from);
     rest
 }
 

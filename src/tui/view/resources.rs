@@ -30,17 +30,13 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         .rows
         .as_ref()
         .map_or_else(String::new, |_| list.count());
+    let columns = columns(panel, now);
     let shown = ListPanel {
         title: format!("Resources: {name}  {count}"),
-        focused: !list.zoomed,
-        list,
-        titles: panel.heads(),
-        columns: &columns(panel, now),
-        above: Vec::new(),
         empty: vec![empty(panel)],
-        cells: &|key| cells(panel, key, now),
-        roles: &|_| Vec::new(),
-        region: &HitRegion::Resource,
+        cells: &|key: &String| cells(panel, key, now),
+        region: Some(&HitRegion::Resource),
+        ..ListPanel::new(list, panel.heads(), &columns)
     };
     shown.draw_with_detail(state, theme, area, buf, report, |area| {
         let row = panel.row(list.selected.as_deref()?)?;

@@ -8,11 +8,11 @@ use crate::protocol::enums::VerdictKind;
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleTest};
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
-use crate::tui::state::rules::{Key, RuleText, RulesPanel};
+use crate::tui::state::rules::{Key, RuleText};
 use crate::tui::state::rules_screen::{COLUMNS, cells, in_force, last, reach, uses};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::card_body::Body;
-use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::card_body::{Body, known_of};
+use crate::tui::view::list_panel::{ListPanel, nothing};
 use crate::tui::view::table::{Column, Fit, column};
 use crate::tui::view::{detail, paint};
 
@@ -20,13 +20,8 @@ use crate::tui::view::{detail, paint};
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.rules;
     let detailed = panel.list.selected.is_some() || panel.test.is_some();
-    let (above, below) = detail::split(
-        state,
-        area,
-        panel.list.order.len(),
-        detailed,
-        panel.list.zoomed,
-    );
+    let (rows, zoomed) = (panel.list.order.len(), panel.list.zoomed);
+    let (above, below) = detail::split(state, area, rows, detailed, zoomed);
     // One pane: the test covers the list until it is closed.
     let (above, below) = match below {
         None if panel.test.is_some() => (None, Some(area)),
@@ -45,16 +40,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             (None, Some(key)) => chosen(state, &mut body, key),
             (None, None) => String::new(),
         };
-        let lines = body.lines;
-        let most = detail::scrolled(
-            buf,
-            area,
-            theme,
-            &title,
-            panel.list.zoomed,
-            &lines,
-            panel.list.scroll,
-        );
+        let (lines, scroll) = (body.lines, panel.list.scroll);
+        let most = detail::scrolled(buf, area, theme, &title, zoomed, &lines, scroll);
         report.panel_max_scroll = Some(most);
     }
 }
@@ -73,18 +60,19 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     };
     let shown = ListPanel {
         title: counts,
-        focused: !panel.list.zoomed,
-        list: &panel.list,
-        titles: COLUMNS,
-        columns: &TABLE,
-        above: Vec::new(),
-        empty: empty(panel),
+        empty: nothing(
+            panel.problem.as_ref(),
+            panel.rules.is_some() && panel.grants.is_some(),
+            "the rules",
+            NO_RULE,
+        ),
         cells: &|key| cells(state, *key),
         roles: &|key| {
             let role = row_role(state, *key);
             [0, 2, 3, 4, 5].map(|column| (column, role)).to_vec()
         },
-        region: &HitRegion::Rule,
+        region: Some(&HitRegion::Rule),
+        ..ListPanel::new(&panel.list, COLUMNS, &TABLE)
     };
     shown.draw(theme, area, buf, report);
     if let Some((_, found)) = &panel.suggestions
@@ -105,24 +93,12 @@ const TABLE: [Column; 6] = [
     column(14, 1, Role::Text, Fit::Left),
 ];
 
-fn empty(panel: &RulesPanel) -> Vec<(Role, String)> {
-    if let Some(problem) = &panel.problem {
-        return vec![(Role::NoticeError, problem.clone())];
-    }
-    if panel.rules.is_none() || panel.grants.is_none() {
-        return vec![(Role::TextMuted, "asking for the rules …".to_owned())];
-    }
-    vec![
-        (Role::TextStrong, "No rule yet.".to_owned()),
-        (Role::Text, String::new()),
-        (
-            Role::TextMuted,
-            "A rule makes matching calls run, ask or never run, whatever the level is. Session grants are listed \
-             here too, until they end. `leverframe rules add --help` shows what a rule can say."
-                .to_owned(),
-        ),
-    ]
-}
+/// What stands where there is none.
+const NO_RULE: (&str, &str) = (
+    "No rule yet.",
+    "A rule makes matching calls run, ask or never run, whatever the level is. Session grants are listed \
+     here too, until they end. `leverframe rules add --help` shows what a rule can say.",
+);
 
 const fn role(verdict: VerdictKind) -> Role {
     match verdict {
@@ -197,10 +173,9 @@ fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
         body.field("never", Role::TextMuted, text);
     }
     body.heading("The last seven days");
-    match &state.screens.rules.matches {
-        Some((id, Ok(found))) if *id == rule.id => matched(state, body, found),
-        Some((id, Err(why))) if *id == rule.id => body.text(Role::NoticeError, why),
-        Some(_) | None => body.text(Role::TextMuted, "asking …"),
+    let known = known_of(state.screens.rules.matches.as_ref(), &rule.id);
+    if let Some(found) = body.known(known, "asking …") {
+        matched(state, body, found);
     }
 }
 
@@ -287,11 +262,8 @@ fn tested(body: &mut Body<'_>, test: &Result<RuleTest, String>) {
                 VerdictKind::Ask => "a person is asked",
                 VerdictKind::Deny => "it does not run",
             };
-            body.field(
-                "call",
-                Role::Outside,
-                &format!("{} {}", test.tool, test.preview),
-            );
+            let call = format!("{} {}", test.tool, test.preview);
+            body.field("call", Role::Outside, &call);
             body.field("then", role(test.verdict.decision), what);
             body.field("because", Role::Text, &test.verdict.rule);
             if let Some(risk) = test.risk {

@@ -51,7 +51,7 @@ fn tabs(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     for screen in all {
         let shown = screen == state.screen;
         let text = label(screen, shown || whole_fits);
-        let width = u16::try_from(sanitize::width(&text)).unwrap_or(u16::MAX);
+        let width = paint::cells(sanitize::width(&text));
         let tab = Rect { x, width, ..area }.intersection(area);
         report.region(tab, || HitRegion::Screen(screen));
         x = x.saturating_add(width);

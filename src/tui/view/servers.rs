@@ -9,12 +9,11 @@ use crate::protocol::enums::{McpEra, McpServerState, McpToolState};
 use crate::protocol::mcp::{McpServer, McpServerReview, McpTool};
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
-use crate::tui::state::servers::ServersPanel;
 use crate::tui::state::servers_screen::{COLUMNS, cells};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::diff::{DiffColors, DiffLayout};
-use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::list_panel::{ListPanel, nothing};
 use crate::tui::view::table::{Column, Fit, column};
 use crate::tui::view::{detail, diff};
 
@@ -31,6 +30,13 @@ const TABLE: [Column; 9] = [
     column(20, 8, Role::Outside, Fit::Rest),
 ];
 
+/// What stands where there is none.
+const NO_SERVER: (&str, &str) = (
+    "No tool server.",
+    "A server of the Model Context Protocol gives agents more tools. `leverframe mcp add NAME` puts one into \
+     the configuration, `leverframe mcp import FILE` those of another program.",
+);
+
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.servers;
@@ -40,30 +46,27 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             Some(_) => format!("Servers  {}", list.count()),
             None => "Servers".to_owned(),
         },
-        focused: !list.zoomed,
-        list,
-        titles: COLUMNS,
-        columns: &TABLE,
-        above: Vec::new(),
-        empty: empty(panel),
-        cells: &|name| cells(state, name),
+        empty: nothing(
+            panel.problem.as_ref(),
+            panel.servers.is_some(),
+            "the servers",
+            NO_SERVER,
+        ),
+        cells: &|name: &String| cells(state, name),
         roles: &|name| roles(panel.server(name)),
-        region: &HitRegion::Server,
+        region: Some(&HitRegion::Server),
+        ..ListPanel::new(list, COLUMNS, &TABLE)
     };
     shown.draw_with_detail(state, theme, area, buf, report, |area| {
         let one = panel.selected()?;
         let mut body = Body::new(theme, detail::columns(area));
         described(state, &mut body, one);
         match panel.review() {
-            None => {
-                body.blank();
-                body.text(Role::TextMuted, "asking what it offers …");
-            }
-            Some(Err(why)) => {
-                body.blank();
-                body.text(Role::NoticeError, why);
-            }
             Some(Ok(review)) => offered(theme, detail::columns(area), &mut body, review),
+            unknown => {
+                body.blank();
+                body.known(unknown, "asking what it offers …");
+            }
         }
         Some((one.name.clone(), body.lines))
     });
@@ -87,25 +90,6 @@ fn roles(server: Option<&McpServer>) -> Vec<(usize, Role)> {
         roles.push((3, Role::NoticeWarning));
     }
     roles
-}
-
-fn empty(panel: &ServersPanel) -> Vec<(Role, String)> {
-    if let Some(problem) = &panel.problem {
-        return vec![(Role::NoticeError, problem.clone())];
-    }
-    if panel.servers.is_none() {
-        return vec![(Role::TextMuted, "asking for the servers …".to_owned())];
-    }
-    vec![
-        (Role::TextStrong, "No tool server.".to_owned()),
-        (Role::Text, String::new()),
-        (
-            Role::TextMuted,
-            "A server of the Model Context Protocol gives agents more tools. `leverframe mcp add NAME` puts one into \
-             the configuration, `leverframe mcp import FILE` those of another program."
-                .to_owned(),
-        ),
-    ]
 }
 
 fn described(state: &State, body: &mut Body<'_>, one: &McpServer) {

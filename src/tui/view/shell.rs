@@ -2,21 +2,19 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use crate::protocol::enums::InterpreterKind;
 use crate::tui::sanitize;
 use crate::tui::state::shell::ShellPanel;
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::paint::{self, span};
+use crate::tui::view::paint;
 
 /// Draws the end of it: as much as fits.
 pub fn draw(theme: &Theme, panel: &ShellPanel, area: Rect, buf: &mut Buffer) {
     let lines = lines(panel, usize::from(area.width));
     let first = lines.len().saturating_sub(usize::from(area.height));
     for (at, (role, line)) in (0..).zip(lines.into_iter().skip(first)) {
-        let line = sanitize::line(&line, usize::from(area.width));
-        paint::line(buf, area, at, &Line::from(span(theme, role, line)));
+        paint::text(buf, area, at, theme, role, &line);
     }
 }
 

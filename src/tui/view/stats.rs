@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 use ratatui::widgets::{Sparkline, Widget};
 
 use crate::client::stats_lines::{span_label, wait_words};
@@ -15,8 +14,8 @@ use crate::tui::state::app::State;
 use crate::tui::state::stats_screen::{COLUMNS, cells};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::list_panel::ListPanel;
-use crate::tui::view::paint::{self, span};
 use crate::tui::view::table::{Column, Fit, column};
+use crate::tui::view::{detail, paint};
 
 /// Widest bar, in cells.
 const WIDEST: usize = 8;
@@ -56,7 +55,7 @@ struct Chart {
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.stats;
     let grouped = panel.by != StatsGrouping::All;
-    let rows = u16::try_from(panel.list.order.len()).unwrap_or(u16::MAX);
+    let rows = paint::cells(panel.list.order.len());
     let below = if grouped {
         rows.saturating_add(3).clamp(5, (area.height / 3).max(5))
     } else {
@@ -75,12 +74,9 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     let list = ListPanel {
         title: format!("By {}  {}", panel.by, panel.list.count()),
         focused: true,
-        list: &panel.list,
-        titles: COLUMNS,
-        columns: &TABLE,
         above: above.into_iter().collect(),
         empty: vec![(Role::TextMuted, "nothing happened in this time".to_owned())],
-        cells: &|name| cells(state, name),
+        cells: &|name: &String| cells(state, name),
         roles: &|name| {
             let failed = panel.group(name).is_some_and(|group| {
                 let failed = group.total.turns.map_or(0, |turns| turns.failed);
@@ -88,7 +84,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             });
             failed.then_some((4, Role::StateBad)).into_iter().collect()
         },
-        region: &HitRegion::StatsGroup,
+        region: Some(&HitRegion::StatsGroup),
+        ..ListPanel::new(&panel.list, COLUMNS, &TABLE)
     };
     list.draw(theme, list_in, buf, report);
 }
@@ -112,14 +109,9 @@ fn charts(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             Some(_) | None => no_data(stats, range),
         },
     };
-    let inner = paint::padded(paint::panel(
-        buf,
-        area,
-        theme,
-        &format!("Statistics  {what}"),
-        false,
-    ));
-    crate::tui::view::detail::texts(buf, inner, theme, &texts);
+    let title = format!("Statistics  {what}");
+    let inner = paint::padded(paint::panel(buf, area, theme, &title, false));
+    detail::texts(buf, inner, theme, &texts);
 }
 
 /// Whether anything happened.
@@ -164,15 +156,7 @@ fn four(
     let half = area.height - area.height / 2;
     let (above, below) = paint::split_top(area, half);
     let places = [above, below].into_iter().flat_map(|row| {
-        let left = Rect {
-            width: row.width / 2,
-            ..row
-        };
-        let right = Rect {
-            x: left.right(),
-            width: row.width - left.width,
-            ..row
-        };
+        let (left, right) = paint::split_left(row, row.width / 2);
         [left, right]
     });
     for (at, (chart, place)) in all(stats, group).iter().zip(places).enumerate() {
@@ -304,12 +288,7 @@ fn error_words(of: &StatsNumbers) -> String {
 
 /// Numbers, bars, and what is at both ends of the time.
 fn one(theme: &Theme, stats: &Stats, chart: &Chart, area: Rect, buf: &mut Buffer) {
-    let width = usize::from(area.width);
-    let put = |buf: &mut Buffer, at: u16, role: Role, text: &str| {
-        let text = sanitize::line(text, width);
-        paint::line(buf, area, at, &Line::from(span(theme, role, text)));
-    };
-    put(buf, 0, Role::TextStrong, &chart.numbers);
+    paint::text(buf, area, 0, theme, Role::TextStrong, &chart.numbers);
     let Some(bottom) = area.height.checked_sub(1).filter(|row| *row > 0) else {
         return;
     };
@@ -340,7 +319,7 @@ fn one(theme: &Theme, stats: &Stats, chart: &Chart, area: Rect, buf: &mut Buffer
         }
         None => {}
     }
-    put(buf, bottom, Role::TextMuted, &ends);
+    paint::text(buf, area, bottom, theme, Role::TextMuted, &ends);
 }
 
 fn draw_bars(theme: &Theme, chart: &Chart, most: f64, area: Rect, buf: &mut Buffer) {

@@ -11,17 +11,12 @@ use crate::tui::view::detail;
 /// Draws it; how far it can be scrolled.
 pub fn draw(theme: &Theme, pager: &SummaryPager, area: Rect, buf: &mut Buffer) -> usize {
     let mut body = Body::new(theme, detail::pager_columns(area));
-    match &pager.lines {
-        None => body.text(Role::TextMuted, "asking the engine …"),
-        Some(Err(problem)) => body.text(Role::NoticeError, problem),
-        Some(Ok(lines)) => {
-            for line in lines {
-                match line.as_str() {
-                    "" => body.blank(),
-                    fact if fact.starts_with(' ') => body.text(Role::Outside, fact),
-                    head => body.text(Role::TextStrong, head),
-                }
-            }
+    let lines = body.known(pager.lines.as_ref(), "asking the engine …");
+    for line in lines.into_iter().flatten() {
+        match line.as_str() {
+            "" => body.blank(),
+            fact if fact.starts_with(' ') => body.text(Role::Outside, fact),
+            head => body.text(Role::TextStrong, head),
         }
     }
     detail::pager(buf, area, theme, "Shift summary", &body.lines, pager.scroll)

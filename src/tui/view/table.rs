@@ -154,19 +154,15 @@ impl Table<'_> {
         let height = usize::from(inner.height.saturating_sub(1));
         let first = paint::first_row(chosen, count, height);
         for index in first..count.min(first + height) {
-            let at = 1 + u16::try_from(index - first).unwrap_or(u16::MAX);
+            let at = 1 + paint::cells(index - first);
             match row(index) {
-                Row::Heading(text) => {
-                    let text = span(self.theme, Role::Title, text);
-                    paint::line(buf, inner, at, &Line::from(text));
-                }
+                Row::Heading(text) => paint::put(buf, inner, at, self.theme, Role::Title, &text),
                 Row::Cells {
                     cells,
                     roles,
                     region,
                 } => {
-                    let selected = chosen == Some(index);
-                    let mut spans = vec![Span::raw(if selected { "> " } else { "  " })];
+                    let mut spans = Vec::new();
                     let texts = fitted(&mut cells.iter().map(|cell| cell.text.as_str()));
                     for (shown, (column, text)) in texts.into_iter().enumerate() {
                         if shown > 0 {
@@ -177,13 +173,10 @@ impl Table<'_> {
                         let role = role.or_else(|| self.columns.get(column).map(|c| c.role));
                         spans.push(span(self.theme, role.unwrap_or(Role::Text), text));
                     }
-                    let area = paint::row(inner, at);
-                    paint::line(buf, inner, at, &Line::from(spans));
-                    if selected {
-                        paint::select(buf, area, self.theme, Role::Selection);
-                    }
+                    let is_chosen = chosen == Some(index);
+                    paint::choice(buf, inner, at, self.theme, is_chosen, spans);
                     if let Some(region) = region {
-                        report.region(area, || region);
+                        report.region(paint::row(inner, at), || region);
                     }
                 }
             }

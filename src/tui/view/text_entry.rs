@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::console::decision::Bound;
+use crate::console::world::session_name;
 use crate::protocol::command::MAX_TEXT_BYTES;
 use crate::protocol::enums::InterpreterKind;
 use crate::protocol::session::MAX_PREFERENCES;
@@ -39,8 +40,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextDialog, area: Rect, buf: &
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
-        Lines::Many => u16::try_from(entry.field.lines().len())
-            .unwrap_or(u16::MAX)
+        Lines::Many => paint::cells(entry.field.lines().len())
             .saturating_add(1)
             .clamp(6, (area.height / 2).max(6)),
     };
@@ -56,15 +56,9 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextDialog, area: Rect, buf: &
     Clear.render(target, buf);
     buf.set_style(target, theme.style(Role::Dialog));
     let inner = paint::padded(paint::panel(buf, target, theme, &title, true));
-    let width = usize::from(inner.width);
     let mut at = 0;
     if !note.is_empty() {
-        paint::line(
-            buf,
-            inner,
-            0,
-            &Line::from(span(theme, Role::TextMuted, sanitize::line(&note, width))),
-        );
+        paint::text(buf, inner, 0, theme, Role::TextMuted, &note);
         at = 1;
     }
     let field_rows = inner
@@ -103,12 +97,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextDialog, area: Rect, buf: &
                         state.screens.session.entries.len()
                     )
                 });
-            paint::line(
-                buf,
-                inner,
-                below,
-                &Line::from(span(theme, Role::TextMuted, found)),
-            );
+            paint::put(buf, inner, below, theme, Role::TextMuted, &found);
         }
         Below::Shell => {
             let rows = Rect {
@@ -121,12 +110,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextDialog, area: Rect, buf: &
         Below::Nothing => {}
     }
     if let Some(error) = &entry.error {
-        paint::line(
-            buf,
-            inner,
-            below + extra,
-            &Line::from(span(theme, Role::NoticeError, sanitize::line(error, width))),
-        );
+        paint::text(buf, inner, below + extra, theme, Role::NoticeError, error);
     }
 }
 
@@ -161,8 +145,7 @@ fn choices(
     }
     if choices.len() > fit {
         let more = format!("and {} more", choices.len() - fit);
-        let line = Line::from(span(theme, Role::TextMuted, more));
-        paint::line(buf, inner, at, &line);
+        paint::put(buf, inner, at, theme, Role::TextMuted, &more);
     }
 }
 
@@ -224,7 +207,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
                 .sessions
                 .get(id)
                 .map_or_else(String::new, |s| {
-                    let name = s.title.as_deref().unwrap_or(&s.conversation);
+                    let name = session_name(s);
                     format!(" to {} on {}", sanitize::line(name, 40), s.channel)
                 });
             (
@@ -248,7 +231,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
         TextPurpose::Shell(id) => {
             let sessions = &state.model.world().sessions;
             let place = sessions.get(id).map_or_else(String::new, |session| {
-                let name = session.title.as_deref().unwrap_or(&session.conversation);
+                let name = session_name(session);
                 format!(" of {} on {}", sanitize::line(name, 40), session.channel)
             });
             let (name, other) = match state.screens.shell.kind {
@@ -311,17 +294,11 @@ pub fn field(theme: &Theme, field: &TextField, area: Rect, buf: &mut Buffer) {
     let height = usize::from(area.height);
     let first = (row + 1).saturating_sub(height);
     let width = usize::from(area.width);
-    for (offset, line) in field.lines().iter().skip(first).take(height).enumerate() {
-        let at = u16::try_from(offset).unwrap_or(u16::MAX);
-        if first + offset == row {
+    for (at, line) in (0..area.height).zip(field.lines().iter().skip(first)) {
+        if first + usize::from(at) == row {
             paint::line(buf, area, at, &cursor_line(theme, line, column, width));
         } else {
-            paint::line(
-                buf,
-                area,
-                at,
-                &Line::from(span(theme, Role::Outside, sanitize::line(line, width))),
-            );
+            paint::text(buf, area, at, theme, Role::Outside, line);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
 use crate::protocol::policy::ToolListing;
 use crate::tui::action::Action;
@@ -35,7 +34,6 @@ pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &m
     let policy = &channel.policy;
     let title = format!("Tools of {}", lists.channel);
     let inner = paint::padded(paint::popup(buf, area, theme, &title, 78, 22));
-    let width = usize::from(inner.width);
     let first = lists.selected.saturating_sub(TOOLS - 1);
     let rows = lists.tools.iter().enumerate().skip(first).take(TOOLS);
     let mut at = 0;
@@ -43,22 +41,15 @@ pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &m
         let selected = index == lists.selected;
         let now = policy.standing(tool);
         let mut spans = vec![
-            Span::raw(if selected { "> " } else { "  " }),
             span(theme, Role::Text, sanitize::column(tool, NAME)),
             span(theme, standing_role(now), now.text()),
         ];
         if selected && lists.chosen != now {
             spans.push(span(theme, Role::TextMuted, " -> "));
-            spans.push(span(
-                theme,
-                standing_role(lists.chosen),
-                lists.chosen.text(),
-            ));
+            let role = standing_role(lists.chosen);
+            spans.push(span(theme, role, lists.chosen.text()));
         }
-        paint::line(buf, inner, at, &Line::from(spans));
-        if selected {
-            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
-        }
+        paint::choice(buf, inner, at, theme, selected, spans);
         at += 1;
     }
     let key = |action| {
@@ -72,8 +63,7 @@ pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &m
         key(Action::DialogAccept),
         policy.autonomy
     );
-    let muted = |text: &str| Line::from(span(theme, Role::TextMuted, sanitize::line(text, width)));
-    paint::line(buf, inner, at, &muted(&hint));
+    paint::text(buf, inner, at, theme, Role::TextMuted, &hint);
     at += 2;
     let confirm_rows = if lists.confirming.is_some() { 3 } else { 0 };
     let place = Rect {
@@ -94,14 +84,7 @@ pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &m
             policy.standing(tool).text(),
             lists.chosen.text()
         );
-        let from = inner.height.saturating_sub(2);
-        let line = Line::from(span(
-            theme,
-            Role::NoticeWarning,
-            sanitize::line(&text, width),
-        ));
-        paint::line(buf, inner, from, &line);
-        let buttons = paint::buttons(theme, &["Cancel", "Change"], chosen);
-        paint::line(buf, inner, from + 1, &buttons);
+        let labels = ["Cancel", "Change"];
+        autonomy_selector::confirm(theme, &text, &labels, chosen, inner, buf);
     }
 }

@@ -6,13 +6,14 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::console::format;
-use crate::protocol::session::{StepBody, TranscriptBody};
+use crate::console::world::session_name;
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::background_search::BackgroundSearch;
+use crate::tui::state::entries;
 use crate::tui::state::session_view::{Anchor, STREAM_POSITION, SessionReport};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::attached_files;
@@ -37,26 +38,14 @@ pub fn draw(
     let replay = state.replay.as_deref();
     if state.screens.session.session_id.is_none() && replay.is_none() {
         let inner = paint::padded(paint::panel(buf, area, theme, "Session", true));
-        paint::line(
-            buf,
-            inner,
-            0,
-            &Line::from(span(theme, Role::TextStrong, "No session is open.")),
+        let text = "No session is open.";
+        paint::put(buf, inner, 0, theme, Role::TextStrong, text);
+        let text = format!(
+            "{} lists them; {} opens one.",
+            key_of(state, Action::ScreenLive),
+            key_of(state, Action::Open)
         );
-        paint::line(
-            buf,
-            inner,
-            2,
-            &Line::from(span(
-                theme,
-                Role::TextMuted,
-                format!(
-                    "{} lists them; {} opens one.",
-                    key_of(state, Action::ScreenLive),
-                    key_of(state, Action::Open)
-                ),
-            )),
-        );
+        paint::put(buf, inner, 2, theme, Role::TextMuted, &text);
         return;
     }
     let area = match replay {
@@ -77,13 +66,8 @@ pub fn draw(
             key_of(state, Action::Follow)
         ),
     };
-    paint::panel_note(
-        buf,
-        area,
-        theme,
-        Role::TextMuted,
-        &format!("{search}{mode}"),
-    );
+    let note = format!("{search}{mode}");
+    paint::panel_note(buf, area, theme, Role::TextMuted, &note);
     if inner.is_empty() {
         return;
     }
@@ -107,12 +91,7 @@ pub fn draw(
                 key_of(state, Action::Compose)
             )
         };
-        paint::line(
-            buf,
-            inner,
-            0,
-            &Line::from(span(theme, Role::TextMuted, text)),
-        );
+        paint::put(buf, inner, 0, theme, Role::TextMuted, text);
         return;
     }
     let height = usize::from(inner.height);
@@ -147,17 +126,15 @@ pub fn draw(
             if at >= height {
                 break;
             }
-            let row = u16::try_from(at).unwrap_or(u16::MAX);
+            let row = paint::cells(at);
             window
                 .cache
                 .drawn(&lines, index, (inner.x, inner.y.saturating_add(row)));
             match &query {
-                Some(query) => paint::line(
-                    buf,
-                    inner,
-                    row,
-                    &highlighted(theme, line, query, is_selected),
-                ),
+                Some(query) => {
+                    let line = highlighted(theme, line, query, is_selected);
+                    paint::line(buf, inner, row, &line);
+                }
                 None => paint::line(buf, inner, row, line),
             }
             if is_selected && inner.x > area.x {
@@ -255,7 +232,7 @@ fn title(state: &State) -> String {
     match session {
         None => "Session".to_owned(),
         Some(session) => {
-            let name = session.title.as_deref().unwrap_or(&session.conversation);
+            let name = session_name(session);
             let word = state.model.world().session_status(session).as_str();
             let model = session
                 .model
@@ -299,17 +276,11 @@ fn has_tail(state: &State) -> bool {
 
 /// Output of the running tools of this session, by tool name.
 fn running_output(state: &State) -> Vec<(String, String)> {
-    let mut out = Vec::new();
-    for held in state.screens.session.entries.values().rev().take(20) {
-        if let TranscriptBody::Step { tool_calls, .. } = &held.entry.body {
-            for call in tool_calls {
-                if let Some(text) = state.model.world().tool_output.get(&call.id) {
-                    out.push((call.name.clone(), text.clone()));
-                }
-            }
-        }
-    }
-    out
+    let newest = state.screens.session.entries.values().rev().take(20);
+    let calls = newest.flat_map(|held| entries::calls(&held.entry));
+    let output = &state.model.world().tool_output;
+    let running = calls.filter_map(|call| Some((call.name.clone(), output.get(&call.id)?.clone())));
+    running.collect()
 }
 
 /// Lays out entries as they are needed.
@@ -331,21 +302,9 @@ impl Window<'_> {
         let Some(held) = self.state.screens.session.entries.get(&position) else {
             return Lines::default();
         };
-        let folded = self.state.screens.session.is_folded(position);
-        let repeated = match &held.entry.body {
-            TranscriptBody::Step { step, tool_calls } => {
-                tool_calls.is_empty()
-                    && matches!(step.body, StepBody::Model { .. })
-                    && self
-                        .state
-                        .screens
-                        .session
-                        .is_answered(held.entry.continuation_id)
-            }
-            TranscriptBody::User { .. }
-            | TranscriptBody::State { .. }
-            | TranscriptBody::Compacted { .. } => false,
-        };
+        let view = &self.state.screens.session;
+        let folded = view.is_folded(position);
+        let repeated = entries::is_repeated(&held.entry, |turn| view.is_answered(turn));
         let key = EntryKey {
             position,
             version: held.version,

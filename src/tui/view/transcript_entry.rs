@@ -46,6 +46,20 @@ impl Maker<'_> {
         self.lines.push(Line::from(spans));
     }
 
+    /// A name in its role, with a note behind it.
+    fn titled(&mut self, role: Role, name: impl Into<String>, note: &str) {
+        self.head(vec![
+            (role, name.into()),
+            (Role::TextMuted, format!("  {note}")),
+        ]);
+    }
+
+    /// A line of a tool card.
+    fn card_line(&mut self, parts: impl IntoIterator<Item = (Role, String)>) {
+        let edge = (Role::Border, "  │ ".to_owned());
+        self.head([edge].into_iter().chain(parts).collect());
+    }
+
     fn hidden(&self, lines: usize) -> String {
         if self.unfold.is_empty() {
             return format!("… {lines} more lines");
@@ -142,10 +156,7 @@ pub fn lines(
     let clock = format::clock(entry.at);
     match &entry.body {
         TranscriptBody::User { sender, text } => {
-            maker.head(vec![
-                (Role::OutsideUser, sender.clone()),
-                (Role::TextMuted, format!("  {clock}")),
-            ]);
+            maker.titled(Role::OutsideUser, sender, &clock);
             maker.text(Role::Outside, 2, text, usize::MAX);
         }
         TranscriptBody::Step { step, tool_calls } => match &step.body {
@@ -161,10 +172,7 @@ pub fn lines(
                 ..
             } => {
                 if model == NO_MODEL {
-                    maker.head(vec![
-                        (Role::Text, NO_MODEL.to_owned()),
-                        (Role::TextMuted, format!("  {clock} · no model")),
-                    ]);
+                    maker.titled(Role::Text, NO_MODEL, &format!("{clock} · no model"));
                     for call in tool_calls {
                         tool_card(&mut maker, call, folded);
                     }
@@ -172,13 +180,8 @@ pub fn lines(
                     return maker.lines;
                 }
                 if let Some(kept) = kept {
-                    maker.head(vec![
-                        (Role::OutsideModel, model.clone()),
-                        (
-                            Role::TextMuted,
-                            format!("  {clock} · {}", kept_line(entry.at, kept)),
-                        ),
-                    ]);
+                    let note = format!("{clock} · {}", kept_line(entry.at, kept));
+                    maker.titled(Role::OutsideModel, model, &note);
                     if !repeated && !text.is_empty() {
                         maker.markdown(text);
                     }
@@ -195,19 +198,14 @@ pub fn lines(
                 } else {
                     String::new()
                 };
-                maker.head(vec![
-                    (Role::OutsideModel, model.clone()),
-                    (
-                        Role::TextMuted,
-                        format!(
-                            "  {clock} · {} in{cached} · {} out · {} · {}{retries}",
-                            format::count(usage.input_tokens),
-                            format::count(usage.output_tokens),
-                            format::money(usage.cost_usd),
-                            format::duration(*latency_ms)
-                        ),
-                    ),
-                ]);
+                let note = format!(
+                    "{clock} · {} in{cached} · {} out · {} · {}{retries}",
+                    format::count(usage.input_tokens),
+                    format::count(usage.output_tokens),
+                    format::money(usage.cost_usd),
+                    format::duration(*latency_ms)
+                );
+                maker.titled(Role::OutsideModel, model, &note);
                 if !repeated && !text.is_empty() {
                     maker.markdown(text);
                 }
@@ -238,21 +236,14 @@ pub fn lines(
                         format!("  {}{took}", call_word(name, *state)),
                     ),
                 ]);
-                maker.text(
-                    Role::Outside,
-                    2,
-                    content,
-                    if folded { FOLDED_LINES } else { usize::MAX },
-                );
+                let lines = if folded { FOLDED_LINES } else { usize::MAX };
+                maker.text(Role::Outside, 2, content, lines);
                 if let Some(artifact) = artifact {
                     maker.text(Role::TextMuted, 2, &artifact_line(artifact), 1);
                 }
             }
             StepBody::OperatorNote { by, text } => {
-                maker.head(vec![
-                    (Role::NoticeInfo, format!("operator {by}")),
-                    (Role::TextMuted, format!("  {clock}")),
-                ]);
+                maker.titled(Role::NoticeInfo, format!("operator {by}"), &clock);
                 maker.text(Role::Outside, 2, text, usize::MAX);
             }
             StepBody::Final {
@@ -262,10 +253,7 @@ pub fn lines(
             } => {
                 let by_hand = stop == BY_HAND;
                 let word = if by_hand { "answer, by hand" } else { "answer" };
-                maker.head(vec![
-                    (Role::OutsideModel, word.to_owned()),
-                    (Role::TextMuted, format!("  {clock}")),
-                ]);
+                maker.titled(Role::OutsideModel, word, &clock);
                 maker.markdown(text);
                 if !citations.is_empty() {
                     maker.text(Role::TextMuted, 2, "sources", 1);
@@ -275,21 +263,13 @@ pub fn lines(
                 }
             }
             StepBody::Error { error } => {
-                maker.head(vec![
-                    (Role::NoticeError, format!("error {}", error.code)),
-                    (Role::TextMuted, format!("  {clock}")),
-                ]);
+                maker.titled(Role::NoticeError, format!("error {}", error.code), &clock);
                 maker.text(Role::Outside, 2, &error.message, usize::MAX);
             }
         },
         TranscriptBody::State { state, error } => {
-            maker.head(vec![
-                (
-                    Role::NoticeWarning,
-                    format!("turn {}", state.as_str().replace('_', " ")),
-                ),
-                (Role::TextMuted, format!("  {clock}")),
-            ]);
+            let name = format!("turn {}", state.as_str().replace('_', " "));
+            maker.titled(Role::NoticeWarning, name, &clock);
             if let Some(error) = error {
                 maker.text(Role::Outside, 2, &error.message, usize::MAX);
             }
@@ -305,10 +285,8 @@ pub fn lines(
                 "compacted {turns} exchanges, {} → {after} tokens",
                 format::count(*tokens_before)
             );
-            maker.head(vec![
-                (Role::NoticeInfo, said),
-                (Role::TextMuted, format!("  {clock} · {facts} facts found")),
-            ]);
+            let note = format!("{clock} · {facts} facts found");
+            maker.titled(Role::NoticeInfo, said, &note);
         }
     }
     maker.lines.push(Line::default());
@@ -385,47 +363,27 @@ fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {
             format!("{took}{again} · risk {}", call.risk),
         ),
     ]);
-    maker.head(vec![
-        (Role::Border, "  │ ".to_owned()),
-        (
-            verdict_role(call.verdict.decision),
-            call.verdict.decision.to_string(),
-        ),
+    let verdict = call.verdict.decision;
+    maker.card_line([
+        (verdict_role(verdict), verdict.to_string()),
         (Role::TextMuted, format!(": {}", call.verdict.rule)),
     ]);
     if let Some(decision) = &call.decision {
-        maker.head(vec![
-            (Role::Border, "  │ ".to_owned()),
-            (Role::TextMuted, decided_by(decision)),
-        ]);
+        maker.card_line([(Role::TextMuted, decided_by(decision))]);
     }
-    let args = if folded {
-        call.args.to_string()
-    } else {
-        serde_json::to_string_pretty(&call.args).unwrap_or_else(|_| call.args.to_string())
-    };
+    let lines = if folded { FOLDED_LINES } else { usize::MAX };
     if folded {
-        maker.head(vec![
-            (Role::Border, "  │ ".to_owned()),
-            (Role::Outside, args),
-        ]);
+        maker.card_line([(Role::Outside, call.args.to_string())]);
     } else {
+        let args = serde_json::to_string_pretty(&call.args);
+        let args = args.unwrap_or_else(|_| call.args.to_string());
         framed(maker, Role::Outside, &args, usize::MAX);
     }
     if let Some(result) = &call.result {
-        framed(
-            maker,
-            Role::TextMuted,
-            result,
-            if folded { FOLDED_LINES } else { usize::MAX },
-        );
+        framed(maker, Role::TextMuted, result, lines);
     }
     if let Some(report) = &call.report {
-        maker.head(vec![
-            (Role::Border, "  │ ".to_owned()),
-            (Role::TextMuted, report.in_words().to_owned()),
-        ]);
-        let lines = if folded { FOLDED_LINES } else { usize::MAX };
+        maker.card_line([(Role::TextMuted, report.in_words().to_owned())]);
         let result = report.result.as_deref().filter(|text| !text.is_empty());
         if let Some(result) = result {
             framed(maker, Role::TextMuted, result, lines);

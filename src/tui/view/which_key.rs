@@ -20,10 +20,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) -> bool 
         return false;
     };
     let rows = state.keymap.continuations(state.context(), &pending.keys);
-    let height = u16::try_from(rows.len())
-        .unwrap_or(u16::MAX)
-        .saturating_add(2)
-        .min(area.height);
+    let height = paint::cells(rows.len()).saturating_add(2).min(area.height);
     let width = WIDTH.min(area.width);
     let target = Rect {
         x: area.right() - width,

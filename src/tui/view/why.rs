@@ -86,12 +86,7 @@ fn explain(state: &State, why: &Why, body: &mut Body<'_>) {
             ("never runs", &now.block),
             ("always asks", &now.always_ask),
         ] {
-            let names = if list.is_empty() {
-                "none".to_owned()
-            } else {
-                list.join(", ")
-            };
-            body.field(label, Role::Text, &names);
+            body.field(label, Role::Text, &format::names(list));
         }
     }
     body.field(
