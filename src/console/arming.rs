@@ -23,7 +23,6 @@ const REMEMBERED: usize = 200;
 /// What is on screen: an id at a revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Which item.
     pub key: QueueKey,
     /// Which revision of it; for items without one, the time of their last change.
     pub revision: u64,
@@ -34,7 +33,6 @@ pub struct Subject {
 /// What a drawn frame showed of the selected card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardReport {
-    /// Which card.
     pub subject: Subject,
     /// Columns of its body; another width means other lines.
     pub width: u16,
@@ -62,7 +60,6 @@ pub enum Demand {
 /// Why a decision key does not count now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nothing is selected.
     NothingSelected,
     /// The card is not on screen.
     NotShown,
@@ -78,7 +75,6 @@ pub enum Refusal {
     NotLoaded,
     /// The terminal has just regained focus.
     JustFocused,
-    /// Pasted.
     Pasted,
     /// The dialog has not been on screen long enough.
     DialogTooSoon,

@@ -6,7 +6,6 @@ use crate::protocol::doctor::AuditRow;
 use crate::protocol::duration;
 use crate::protocol::escalation;
 
-/// The facts of a row.
 struct Facts(Value);
 
 impl Facts {

@@ -13,7 +13,6 @@ use crate::protocol::request::{Command, Decide};
 /// What a dialog about a card is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound {
-    /// The approval.
     pub approval_id: ApprovalId,
     /// Id, revision and digest as shown when the dialog opened.
     pub subject: Subject,

@@ -43,7 +43,6 @@ impl Drafts {
         self.texts.len() + self.files.len() + self.sent.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

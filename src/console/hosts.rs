@@ -24,24 +24,11 @@ pub enum Link {
     /// Not yet.
     Connecting,
     /// Yes.
-    Live {
-        /// Since when.
-        since: Timestamp,
-    },
+    Live { since: Timestamp },
     /// Not any more; it is tried again in the background.
-    Lost {
-        /// Why.
-        why: String,
-        /// Since when.
-        since: Timestamp,
-    },
+    Lost { why: String, since: Timestamp },
     /// No, and nothing is tried: somebody else may have its place. A person has to look.
-    Refused {
-        /// Why.
-        why: String,
-        /// Since when.
-        since: Timestamp,
-    },
+    Refused { why: String, since: Timestamp },
 }
 
 /// What came of an emergency stop on one host; none = no answer yet.
@@ -179,7 +166,6 @@ impl Hosts {
         (0..=u8::MAX).map(HostId).zip(hosts)
     }
 
-    /// The ids of all.
     pub fn ids(&self) -> impl Iterator<Item = HostId> + use<> {
         (0..u8::try_from(self.count()).unwrap_or(u8::MAX)).map(HostId)
     }
@@ -204,7 +190,6 @@ impl Hosts {
         }
     }
 
-    /// A host, to change it.
     pub fn get_mut(&mut self, id: HostId) -> Option<&mut Host> {
         match usize::from(id.0).checked_sub(1) {
             None => Some(&mut self.first),
@@ -226,7 +211,6 @@ impl Hosts {
         .unwrap_or(&mut self.first)
     }
 
-    /// What is known of a host.
     pub fn world(&self, id: HostId) -> Option<&World> {
         self.get(id).map(|host| &host.world)
     }

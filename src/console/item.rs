@@ -50,14 +50,11 @@ impl ItemKey {
 /// An item of the queue: of which host, and what. Ids of two hosts may be the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueKey {
-    /// Its host.
     pub host: HostId,
-    /// What it is there.
     pub item: ItemKey,
 }
 
 impl QueueKey {
-    /// An item of a host.
     pub const fn new(host: HostId, item: ItemKey) -> Self {
         Self { host, item }
     }
@@ -69,9 +66,7 @@ pub enum Grouping {
     /// One list.
     #[default]
     None,
-    /// By channel.
     Channel,
-    /// By tool.
     Tool,
     /// By risk, the highest first.
     Risk,
@@ -80,7 +75,6 @@ pub enum Grouping {
 }
 
 impl Grouping {
-    /// The one after it.
     pub const fn next(self) -> Self {
         match self {
             Self::None => Self::Channel,
@@ -91,7 +85,6 @@ impl Grouping {
         }
     }
 
-    /// In words.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "by deadline",

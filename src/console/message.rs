@@ -16,27 +16,16 @@ pub enum DaemonMessage {
     /// Something happened in the engine.
     Event(Arc<Event>),
     /// The connection is gone; it is being made again.
-    Disconnected {
-        /// Why.
-        why: String,
-    },
+    Disconnected { why: String },
     /// What answers at the daemon's place is not taken for it; no connection is made until somebody asks for one.
-    Refused {
-        /// Why.
-        why: String,
-    },
+    Refused { why: String },
     /// A command was carried out or refused.
     Submitted {
-        /// The command.
         command: Box<Command>,
-        /// What came of it.
         result: Result<Box<Outcome>, Box<Problem>>,
     },
-    /// A query was answered.
     Answered {
-        /// The query.
         query: Box<Query>,
-        /// The answer.
         result: Result<Box<Answer>, Box<Problem>>,
     },
     /// What the credential may do; none = everything.

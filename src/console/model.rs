@@ -42,7 +42,6 @@ pub struct Model {
     pub hosting: Hosting,
     /// Whether commands may be sent at all.
     pub access: Access,
-    /// The daemons.
     pub hosts: Hosts,
     /// What needs a person, of all of them.
     pub queue: QueueState,
@@ -105,7 +104,6 @@ impl Model {
         (key.host == self.hosts.focused()).then_some(&key.item)
     }
 
-    /// The selected approval.
     pub fn selected_approval(&self) -> Option<&Approval> {
         let id = self.selected()?.approval()?;
         self.world().approvals.get(&id)

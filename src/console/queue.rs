@@ -26,7 +26,6 @@ pub struct QueueState {
     pub order: Vec<QueueKey>,
     /// Settled items that are still shown, with the time they were settled.
     pub settled: BTreeMap<QueueKey, Millis>,
-    /// What is selected.
     pub selected: Option<QueueKey>,
     /// Lines the card is scrolled down.
     pub card_scroll: usize,
@@ -462,9 +461,7 @@ pub enum Keep {
 /// A movement in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// One down.
     Down,
-    /// One up.
     Up,
     /// First.
     Top,

@@ -16,7 +16,6 @@ const KEPT: usize = 20;
 /// Where a rehearsal stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RehearsalState {
-    /// It runs.
     Running,
     /// What it showed.
     Done(Box<Rehearsal>),

@@ -11,7 +11,6 @@ use crate::protocol::uncertain::{ConversationChoice, RELEASE_ASKS_AFTER_MS};
 /// A conversation in which something waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its session.
     pub session_id: SessionId,
     /// Channel and title: outside text.
     pub name: String,
@@ -26,17 +25,14 @@ pub struct Row {
 /// What Enter does at a place of the dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseChoice {
-    /// Closes it.
     Cancel,
     /// Changes the choice for every conversation.
     Everywhere,
     /// Changes the choice of one.
     Row(usize),
-    /// Releases.
     Release,
 }
 
-/// The dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     /// Whether a quarantine is lifted.
@@ -140,7 +136,6 @@ impl Release {
         }
     }
 
-    /// The command that says all this.
     pub fn command(&self) -> Command {
         Command::ReleaseEmergencyStop(ReleaseEmergencyStop {
             waiting: self.everywhere,

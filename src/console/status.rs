@@ -26,7 +26,6 @@ pub enum StatusLevel {
 }
 
 impl StatusLevel {
-    /// Its word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",

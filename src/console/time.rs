@@ -21,8 +21,6 @@ impl Millis {
 /// Now, by both clocks: the steady one for intervals, the wall clock for ages and deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Now {
-    /// Steady.
     pub steady: Millis,
-    /// Wall.
     pub wall: Timestamp,
 }

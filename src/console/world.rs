@@ -19,7 +19,6 @@ use crate::protocol::snapshot::{EngineStatus, Snapshot};
 /// An open model stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
-    /// Its session.
     pub session_id: SessionId,
     /// The step being written.
     pub step: u32,
@@ -156,7 +155,6 @@ impl World {
         world
     }
 
-    /// Pending approvals.
     pub fn pending(&self) -> impl Iterator<Item = &Approval> {
         self.approvals
             .values()
@@ -326,7 +324,6 @@ pub enum SessionStatus {
     Running,
     /// A person is asked.
     WaitingOnYou,
-    /// A tool runs.
     WaitingOnTool,
     /// Not started yet: files of its message are still to come.
     WaitingForFiles,
@@ -345,7 +342,6 @@ pub enum SessionStatus {
 }
 
 impl SessionStatus {
-    /// The word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",

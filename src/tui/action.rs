@@ -46,7 +46,6 @@ macro_rules! actions {
             /// Every action, in the order of the help screen.
             pub const ALL: &'static [Action] = &[$(Action::$variant),+];
 
-            /// The fixed name.
             pub const fn name(self) -> &'static str {
                 match self { $(Action::$variant => $name),+ }
             }
@@ -66,7 +65,6 @@ macro_rules! actions {
                 match self { $(Action::$variant => ActionClass::$class),+ }
             }
 
-            /// The action of this name.
             pub fn from_name(name: &str) -> Option<Action> {
                 match name { $($name => Some(Action::$variant),)+ _ => None }
             }

@@ -66,7 +66,6 @@ impl AssetError {
 pub struct Source {
     /// File, or `built-in …`.
     pub file: String,
-    /// Content.
     pub text: String,
 }
 
@@ -81,7 +80,6 @@ impl Source {
         }
     }
 
-    /// A TOML syntax error.
     pub fn syntax_error(&self, error: &toml::de::Error) -> AssetError {
         match error.span() {
             Some(span) => self.error(span.start, error.message()),
@@ -93,9 +91,7 @@ impl Source {
 /// What is being looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssetKind {
-    /// A theme.
     Theme,
-    /// A keymap.
     Keymap,
 }
 

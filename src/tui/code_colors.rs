@@ -30,7 +30,6 @@ pub type CodeLines = Vec<Vec<CodeSpan>>;
 /// What a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeKind {
-    /// Code.
     Code,
     /// A unified diff of code, without the lines that name its file.
     Diff,
@@ -41,9 +40,7 @@ pub enum CodeKind {
 pub struct CodeText {
     /// Name of a file or of a language.
     pub name: String,
-    /// What it is.
     pub kind: CodeKind,
-    /// The text.
     pub text: String,
 }
 

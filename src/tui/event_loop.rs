@@ -60,7 +60,6 @@ pub struct Attached {
     pub name: Option<String>,
     /// Its address, without a credential.
     pub address: String,
-    /// The daemon.
     pub client: Arc<dyn ConsoleClient>,
 }
 

@@ -41,7 +41,6 @@ impl FrameScheduler {
         self.due
     }
 
-    /// Whether to draw now.
     pub fn is_due(&self, now: Millis) -> bool {
         self.due.is_some_and(|due| due <= now)
     }

@@ -21,10 +21,8 @@ const NUMBER_SHIFT: u32 = 9;
 /// Most links on the screen.
 const MOST_NUMBERS: usize = 127;
 
-/// Which links there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LinkScope {
-    /// None.
     #[default]
     None,
     /// Of the web.
@@ -45,11 +43,9 @@ pub struct Link {
 /// A part of a link in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPart {
-    /// Number of the line.
     pub line: usize,
     /// First column.
     pub column: usize,
-    /// What stands there.
     pub text: String,
     /// Where the whole link leads.
     pub target: Arc<str>,
@@ -314,7 +310,6 @@ impl LinkTable {
     }
 }
 
-/// What ends a link.
 pub const END: &str = "\x1b]8;;\x1b\\";
 
 /// The number of the link of a cell; 0 = none.

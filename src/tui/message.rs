@@ -23,7 +23,6 @@ use crate::tui::state::{doctor, memory, rules};
 /// Everything that can happen to the console.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// A key.
     Key(KeyEvent),
     /// Pasted text, as one piece.
     Paste(String),
@@ -60,7 +59,6 @@ impl Effect {
     }
 }
 
-/// What was done with the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MouseKind {
     /// The first button was pressed.
@@ -74,7 +72,6 @@ pub enum MouseKind {
 /// Something done with the mouse, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mouse {
-    /// What.
     pub kind: MouseKind,
     /// Column, from 0.
     pub column: u16,
@@ -85,37 +82,23 @@ pub struct Mouse {
 /// What can be selected where it was drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HitRegion {
-    /// An item of the queue.
     Item(QueueKey),
-    /// A session of Live.
     Session(SessionId),
-    /// A channel.
     Channel(String),
-    /// A continuation.
     Turn(ContinuationId),
-    /// A rule or a permission.
     Rule(rules::Key),
-    /// A row of Memory.
     Memory(memory::Key),
-    /// A row of the audit.
     AuditRow(u64),
-    /// A line of the log.
     LogLine(u64),
-    /// A row of Doctor.
     DoctorRow(doctor::Key),
-    /// A row of Resources.
     Resource(String),
-    /// A dataset.
     Dataset(DatasetId),
-    /// A server of tools.
     Server(String),
-    /// A group of the statistics.
     StatsGroup(String),
     /// A channel of the fleet board.
     FleetChannel(FleetKey),
     /// The card beside a list.
     Card,
-    /// The tab of a screen.
     Screen(Screen),
 }
 
@@ -133,7 +116,6 @@ pub enum QuitKind {
 /// What the reducer wants done. What a daemon is to do goes to the one it stands beside.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Submit a command.
     Submit(Command),
     /// Submit a command to every daemon.
     SubmitToAll(Command),
@@ -149,13 +131,10 @@ pub enum Effect {
     LoadTheme(String),
     /// Try to connect now.
     Reconnect,
-    /// Leave.
     Quit(QuitKind),
-    /// Suspend the process.
     Suspend,
     /// Draw everything again.
     Redraw,
-    /// Ring.
     Bell,
     /// Load another keymap.
     LoadKeymap(String),
@@ -171,9 +150,7 @@ pub enum Effect {
     SaveFile(SessionId, String),
     /// Make a dataset of a file of this machine.
     UploadDataset {
-        /// Of which channel.
         channel: String,
-        /// The file.
         file: PathBuf,
         /// Its name; none = the one of the file.
         name: Option<String>,
@@ -183,9 +160,7 @@ pub enum Effect {
 /// What a frame that was really drawn showed, where the reducer must know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FrameReport {
-    /// The selected card.
     pub card: Option<CardReport>,
-    /// The transcript.
     pub session: Option<SessionReport>,
     /// How far the card can be scrolled.
     pub card_max_scroll: usize,

@@ -21,12 +21,9 @@ pub struct Editor {
     pub directory: PathBuf,
 }
 
-/// Options.
 #[derive(Debug, Clone)]
 pub struct ConsoleOptions {
-    /// Theme name.
     pub theme: String,
-    /// Keymap name.
     pub keymap: String,
     /// The user's `themes/` and `keymaps/` lie in here.
     pub user_dir: Option<PathBuf>,
@@ -40,13 +37,11 @@ pub struct ConsoleOptions {
     pub actor: Actor,
     /// `$VISUAL` or `$EDITOR`, when set.
     pub editor: Option<Editor>,
-    /// Wall clock.
     pub clock: Clock,
     /// Notifications of the terminal.
     pub notify: Notify,
     /// Whether the title of the terminal says how many questions wait.
     pub title: bool,
-    /// Which links there are.
     pub links: LinkScope,
     /// How pictures are drawn, where the terminal is not asked.
     pub graphics: Graphics,

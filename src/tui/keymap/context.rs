@@ -16,7 +16,6 @@ macro_rules! contexts {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// The context of this name.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|c| c.name() == name)
             }

@@ -26,7 +26,6 @@ pub fn load(name: &str, user_dir: Option<&Path>) -> Result<Keymap, AssetError> {
     parse(name, &source, user_dir, 0)
 }
 
-/// Parses a keymap file.
 pub fn parse(
     name: &str,
     source: &Source,

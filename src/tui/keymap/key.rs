@@ -7,11 +7,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// A key with its modifiers. Shift is part of the character for characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd)]
 pub struct Key {
-    /// Which.
     pub code: KeyCode,
     /// Control held.
     pub ctrl: bool,
-    /// Alt held.
     pub alt: bool,
     /// Shift held, for keys that are not characters.
     pub shift: bool,
@@ -41,7 +39,6 @@ pub fn named_keys() -> impl Iterator<Item = &'static str> {
 }
 
 impl Key {
-    /// A plain key.
     pub const fn plain(code: KeyCode) -> Self {
         Self {
             code,

@@ -6,7 +6,6 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::{Key, print_sequence};
 
-/// A binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     /// Keys in a row.
@@ -18,7 +17,6 @@ pub struct Binding {
 /// A loaded keymap, checked for clashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keymap {
-    /// Its name.
     pub name: String,
     /// Bindings per context, in file order.
     pub contexts: BTreeMap<Context, Vec<Binding>>,
@@ -34,7 +32,6 @@ pub enum Lookup {
         /// Whether it is the first press of the emergency stop.
         emergency: bool,
     },
-    /// Nothing.
     None,
 }
 

@@ -18,12 +18,10 @@ pub fn question(multiplexed: bool) -> String {
     format!("{kitty}{ASKS_ALL}")
 }
 
-/// What it answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answers {
     /// Whether it knows kitty's protocol.
     pub kitty: bool,
-    /// Whether it draws sixel.
     pub sixel: bool,
     /// What it calls itself.
     pub name: Option<String>,
@@ -43,7 +41,6 @@ enum Piece<'a> {
     Text(u8, &'a [u8]),
     /// A control sequence: parameters and final byte.
     Sequence(&'a [u8], u8),
-    /// A byte.
     Byte(u8),
 }
 

@@ -33,12 +33,10 @@ pub struct Question {
     pub hints: Hints,
 }
 
-/// What came of it.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// How pictures are drawn.
     pub graphics: Graphics,
-    /// What was typed meanwhile.
     pub typed: Vec<InputEvent>,
     /// Whether an answer may still come.
     pub open: bool,

@@ -28,7 +28,6 @@ pub enum Protocol {
     Kitty,
     /// The inline images of iTerm2.
     Iterm2,
-    /// Sixel.
     Sixel {
         /// Most colours of a picture.
         colors: u16,

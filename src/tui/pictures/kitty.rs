@@ -55,7 +55,6 @@ pub fn take_away(id: u32, place: u32) -> String {
     format!("\x1b_Ga=d,d=i,q=2,i={id},p={place}\x1b\\")
 }
 
-/// Deletes a picture.
 pub fn delete(id: u32) -> String {
     format!("\x1b_Ga=d,d=I,q=2,i={id}\x1b\\")
 }

@@ -37,7 +37,6 @@ const KEPT: usize = 16;
 /// A picture at a size in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PictureKey {
-    /// Its content.
     pub hash: ArtifactHash,
     /// Most columns.
     pub columns: u16,

@@ -35,7 +35,6 @@ pub fn has_pixels(cell: &Cell) -> bool {
 /// A row of a picture that a view drew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownRow {
-    /// Of which picture.
     pub key: PictureKey,
     /// What the terminal is sent of it.
     pub payload: Arc<Payload>,

@@ -62,7 +62,6 @@ pub struct Toast {
     pub text: String,
     /// How serious.
     pub tone: Tone,
-    /// Until when.
     pub until: Millis,
     /// Which screen it is about: on another one it is gone.
     pub screen: Screen,
@@ -84,7 +83,6 @@ pub struct HighConfirm {
 /// Keys of a sequence typed so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingKeys {
-    /// The keys.
     pub keys: Vec<Key>,
     /// When the last came.
     pub since: Millis,
@@ -107,43 +105,28 @@ pub enum Dirty {
 /// What each daemon has screens of its own for: selections, scrolls, filters and answers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Screens {
-    /// Live.
     pub live: ListDetail<SessionId>,
     /// What the peek of Live shows of a transcript.
     pub transcript_end: Option<TranscriptEnd>,
-    /// Channels.
     pub channels: ListDetail<String>,
-    /// Session.
     pub session: SessionView,
     /// Files of the turns that are read there.
     pub attached_files: AttachedFiles,
     /// Questions of the screen that is shown.
     pub in_flight: InFlightQueries,
-    /// Continuations.
     pub continuations: ContinuationsPanel,
-    /// Datasets.
     pub datasets: DatasetsPanel,
-    /// Servers.
     pub servers: ServersPanel,
-    /// Statistics.
     pub stats: Box<StatsPanel>,
-    /// Rules.
     pub rules: RulesPanel,
-    /// Cache & cost.
     pub cache_cost: CacheCostPanel,
-    /// Memory.
     pub memory: MemoryPanel,
-    /// Audit & log.
     pub audit: AuditPanel,
-    /// Doctor.
     pub doctor: DoctorPanel,
-    /// Resources.
     pub resources: ResourcesPanel,
-    /// The shell of a session.
     pub shell: ShellPanel,
 }
 
-/// Everything.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
     /// What is known, with or without a screen.
@@ -160,9 +143,7 @@ pub struct State {
     pub commands: History,
     /// How often each action was used, while this console runs. Moving about does not count.
     pub uses: BTreeMap<Action, u32>,
-    /// Keys.
     pub keymap: Keymap,
-    /// Current screen.
     pub screen: Screen,
     /// The one before.
     pub last_screen: Screen,
@@ -172,9 +153,7 @@ pub struct State {
     pub left_screens: BTreeMap<HostId, Screens>,
     /// The fleet board, which is of every daemon.
     pub fleet: FleetPanel,
-    /// Overlays.
     pub modals: Vec<Modal>,
-    /// The arming rule.
     pub arming: Arming,
     /// First press of a high-risk decision.
     pub high: Option<HighConfirm>,

@@ -23,7 +23,6 @@ pub type NamedFile = (String, ArtifactRef);
 /// What a file holds, or why it did not come.
 pub type Content = Result<Arc<Vec<u8>>, String>;
 
-/// The files of a turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct TurnFiles {
     received: Vec<NamedFile>,

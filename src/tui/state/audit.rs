@@ -19,19 +19,14 @@ const WANTED: usize = 20;
 /// Rows that are looked through for them.
 const LOOKED_THROUGH: usize = 1_000;
 
-/// What is known of the chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Chain {
     /// Nobody asked.
     #[default]
     Unknown,
-    /// It is being walked.
     Walking,
-    /// It was walked.
     Walked {
-        /// What that showed.
         report: AuditReport,
-        /// When.
         at: Timestamp,
     },
     /// Why it was not walked.
@@ -43,7 +38,6 @@ pub enum Chain {
 pub struct AuditPanel {
     /// Rows by number.
     pub rows: BTreeMap<u64, AuditRow>,
-    /// Their list.
     pub list: ListDetail<u64>,
     /// The newest row that is listed while one is selected.
     pub newest: u64,
@@ -57,7 +51,6 @@ pub struct AuditPanel {
     pub problem: Option<String>,
     /// Whether they were ever read.
     pub answered: bool,
-    /// What is known of the chain.
     pub chain: Chain,
     /// Whether rows are shown as they are stored, not as sentences.
     pub raw: bool,
@@ -117,7 +110,6 @@ impl AuditPanel {
             && deeds() < WANTED
     }
 
-    /// The selected row.
     pub fn row(&self) -> Option<&AuditRow> {
         self.rows.get(&self.list.selected?)
     }
@@ -167,7 +159,6 @@ pub enum Kind {
     Policy,
     /// Everything was stopped or let go.
     Stop,
-    /// A tool.
     Tool,
     /// Anything else.
     Other,
@@ -195,7 +186,6 @@ impl Kind {
         }
     }
 
-    /// The word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Decision => "DECISION",

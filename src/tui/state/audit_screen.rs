@@ -28,7 +28,6 @@ const NEAR_END: usize = 8;
 const FILTER_WORDS: &str =
     "since 2h, channel NAME, action approval.decided, actor NAME; empty shows all";
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,
@@ -107,7 +106,6 @@ fn concerns(event: &Event) -> bool {
     event.seq.is_some()
 }
 
-/// Columns of the list.
 const COLUMNS: &[&str] = &["row", "age", "kind", "what", "action", "channel"];
 /// The same of rows as they are stored.
 const RAW: &[&str] = &[

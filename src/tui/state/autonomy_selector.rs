@@ -23,10 +23,8 @@ pub const LASTS: [Option<u64>; 5] = [
 /// Which of them is offered first: an hour.
 pub(super) const OFFERED: usize = 1;
 
-/// The selector of a channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AutonomySelector {
-    /// Channel.
     pub channel: String,
     /// Highlighted level.
     pub chosen: Autonomy,

@@ -13,7 +13,6 @@ use crate::tui::state::jump_target::JumpTarget;
 /// Entries asked for at once; also what tells its pages from those that are only scrolled to.
 pub const SEARCH_PAGE: u32 = 500;
 
-/// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchTarget {
     /// These words, in small letters.
@@ -55,7 +54,6 @@ impl SearchTarget {
 /// A search under way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackgroundSearch {
-    /// What is looked for.
     pub target: SearchTarget,
     /// Towards newer entries.
     pub forward: bool,

@@ -16,13 +16,11 @@ pub enum Fate {
     LeftOut(String),
     /// The command is on its way.
     Sent,
-    /// Done.
     Done,
     /// It was not taken, and why.
     Refused(String),
 }
 
-/// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandWord {
     /// The word, in quotes where it needs them: outside text.
@@ -36,9 +34,7 @@ pub struct CommandWord {
 pub struct Item {
     /// What it is bound to: what was read on its card.
     pub bound: Bound,
-    /// Its channel.
     pub channel: String,
-    /// Its risk.
     pub risk: Risk,
     /// What would be done, in one line: outside text.
     pub what: String,
@@ -46,16 +42,13 @@ pub struct Item {
     pub command: Vec<CommandWord>,
     /// What of the files that this command names is bound; none = no command is listed, or it names no file.
     pub bound_files: Option<String>,
-    /// What becomes of it.
     pub fate: Fate,
 }
 
-/// The table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
     /// The key that was pressed.
     pub action: Action,
-    /// The decision.
     pub word: DecisionKind,
     /// How long the permissions hold; none = each is for one call, or nothing is allowed. It does not change once
     /// something was sent.

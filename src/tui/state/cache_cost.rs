@@ -21,7 +21,6 @@ pub type Known<T> = Option<Result<T, String>>;
 /// A cached response that is read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opened {
-    /// Which.
     pub id: String,
     /// All of it.
     pub entry: Known<Box<CacheEntry>>,

@@ -19,7 +19,6 @@ use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::submit;
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,
@@ -100,7 +99,6 @@ fn concerns(event: &Event) -> bool {
     }
 }
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &["given", "cost", "left", "channel", "model", "question"];
 
 fn arrange(state: &mut State, afresh: bool) {

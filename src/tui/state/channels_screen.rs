@@ -8,7 +8,6 @@ use crate::tui::state::list::Cell;
 use crate::tui::state::opening;
 use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     open: |state| Opening::Here(open(state)),
     copied: |state, all| {
@@ -32,7 +31,6 @@ pub const PANEL: Panel = Panel {
     ))
 };
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &[
     "channel",
     "state",

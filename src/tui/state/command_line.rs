@@ -204,7 +204,6 @@ pub fn completions(state: &State, text: &str) -> Vec<Completion> {
         .collect()
 }
 
-/// Opens the line.
 pub fn open(state: &mut State) -> Vec<Effect> {
     let effects = opening::open_text(state, TextPurpose::CommandLine);
     let choices = completions(state, "");

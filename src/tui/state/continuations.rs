@@ -40,7 +40,6 @@ impl Group {
         Group::Recent,
     ];
 
-    /// The group of a state.
     pub const fn of(state: ContinuationState) -> Self {
         match state {
             ContinuationState::Running | ContinuationState::Streaming => Self::Running,
@@ -53,7 +52,6 @@ impl Group {
         }
     }
 
-    /// Its heading.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -102,7 +100,6 @@ pub fn in_flight(turn: &Continuation) -> impl Iterator<Item = &ToolCall> {
 pub struct ContinuationsPanel {
     /// Turns by id.
     pub known: BTreeMap<ContinuationId, Continuation>,
-    /// Their list.
     pub list: ListDetail<ContinuationId>,
     /// Where each is listed.
     groups: BTreeMap<ContinuationId, Group>,
@@ -178,7 +175,6 @@ impl ContinuationsPanel {
         rows.map(|id| (group(id), *id)).collect()
     }
 
-    /// The selected turn.
     pub fn turn(&self) -> Option<&Continuation> {
         self.known.get(&self.list.selected?)
     }

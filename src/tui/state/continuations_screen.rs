@@ -37,7 +37,6 @@ const OPEN_STATES: [ContinuationState; 4] = [
     ContinuationState::Interrupted,
 ];
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,
@@ -166,7 +165,6 @@ fn concerns(event: &Event) -> bool {
     event.seq.is_some() && event.continuation_id.is_some()
 }
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &[
     "state",
     "channel",

@@ -9,7 +9,6 @@ use crate::tui::state::list::ListDetail;
 pub struct DatasetsPanel {
     /// Datasets; none = not answered yet.
     pub datasets: Option<Vec<Dataset>>,
-    /// The list of them.
     pub list: ListDetail<DatasetId>,
     /// What is in the selected one.
     pub description: Option<(DatasetId, Result<DatasetDescription, String>)>,
@@ -22,23 +21,18 @@ pub struct DatasetsPanel {
 /// A question of a dataset and its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatasetAnswer {
-    /// Which dataset.
     pub dataset: DatasetId,
-    /// The line that was typed.
     pub line: String,
-    /// What it asks.
     pub question: DatasetQuery,
     /// The rows, or why there are none; none = they are on their way.
     pub rows: Option<Result<DatasetRows, String>>,
 }
 
 impl DatasetsPanel {
-    /// A dataset by id.
     pub fn dataset(&self, id: DatasetId) -> Option<&Dataset> {
         self.datasets.iter().flatten().find(|one| one.id == id)
     }
 
-    /// The selected one.
     pub fn selected(&self) -> Option<&Dataset> {
         self.dataset(self.list.selected?)
     }

@@ -24,7 +24,6 @@ use crate::tui::state::screen::Screen;
 use crate::tui::state::text_dialog::TextPurpose;
 use crate::tui::state::{opening, submit};
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,
@@ -47,7 +46,6 @@ pub const PANEL: Panel = Panel {
     })
 };
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &[
     "name", "channel", "rows", "columns", "size", "from", "expires",
 ];

@@ -16,7 +16,6 @@ use crate::tui::state::list::neighbor;
 use crate::tui::state::modal::{About, Deciding, Modal};
 use crate::tui::state::submit;
 
-/// Opens one.
 pub fn open(state: &mut State, about: About) {
     state.modals.push(Modal::Deciding(Box::new(Deciding {
         about,
@@ -123,7 +122,6 @@ pub fn choose_time(state: &mut State, at: Timestamp) {
     }
 }
 
-/// Scrolls.
 pub fn page(state: &mut State, lines: i64) {
     if let Some(dialog) = top(state) {
         dialog.exposure.scroll_by(lines);

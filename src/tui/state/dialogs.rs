@@ -17,7 +17,6 @@ use crate::tui::state::text_dialog::TextPurpose;
 use crate::tui::state::tool_lists::ToolLists;
 use crate::tui::state::{batching, models, opening, rule_editing, shape, submit, why};
 
-/// An action in a dialog.
 pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
         Action::DialogNext => turn(state, true),

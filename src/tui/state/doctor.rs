@@ -47,7 +47,6 @@ impl Word {
 /// What a row is about, in the order of equally bad rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// The engine.
     Engine,
     /// A finding, by what it is about and its number among those of the same.
     Finding(String, usize),
@@ -63,22 +62,17 @@ pub enum Key {
     Model(String),
     /// All models, where there are none or they are not known.
     Models,
-    /// Tools.
     Tools,
-    /// MCP servers.
     Mcp,
 }
 
-/// A check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// What it is about.
     pub key: Key,
     /// How it stands.
     pub word: Word,
     /// The same in one or two words.
     pub about: String,
-    /// What is the case.
     pub detail: String,
     /// What to do about it.
     pub fix: Option<String>,
@@ -89,15 +83,11 @@ pub struct Row {
 /// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DoctorPanel {
-    /// Findings.
     pub doctor: Known<Box<Doctor>>,
     /// What the last full check found, and when it was made.
     pub check: Known<(Timestamp, CheckReport)>,
-    /// Hooks.
     pub hooks: Known<Vec<Hook>>,
-    /// Tool servers.
     pub servers: Known<Vec<McpServer>>,
-    /// Providers and models.
     pub models: Known<Vec<ProviderModels>>,
     /// Calls by model.
     pub calls: Known<Box<Costs>>,
@@ -105,7 +95,6 @@ pub struct DoctorPanel {
     pub failures: BTreeMap<String, (Timestamp, String)>,
     /// Checks in the order they are shown in.
     pub rows: Vec<Row>,
-    /// Their list.
     pub list: ListDetail<Key>,
     /// Those that are unfolded.
     pub unfolded: BTreeSet<Key>,
@@ -119,7 +108,6 @@ impl DoctorPanel {
         self.row(self.list.selected.as_ref()?)
     }
 
-    /// A check.
     pub fn row(&self, key: &Key) -> Option<&Row> {
         self.rows.iter().find(|row| row.key == *key)
     }

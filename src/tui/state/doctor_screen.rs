@@ -15,7 +15,6 @@ use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{doctor_rows, submit};
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &["state", "about", "detail"];
 
 /// Makes the rows again from what is known, and lists them.
@@ -42,7 +41,6 @@ fn cells(row: &Row) -> Vec<Cell> {
     ]
 }
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,

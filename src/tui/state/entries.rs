@@ -16,7 +16,6 @@ pub fn step(entry: &TranscriptEntry) -> Option<(&Step, &[ToolCall])> {
     }
 }
 
-/// The calls of an entry.
 pub fn calls(entry: &TranscriptEntry) -> &[ToolCall] {
     step(entry).map_or(&[], |(_, calls)| calls)
 }

@@ -9,7 +9,6 @@ use crate::tui::state::list::ListDetail;
 /// A channel of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FleetKey {
-    /// The daemon.
     pub host: HostId,
     /// The channel's name.
     pub channel: String,

@@ -58,7 +58,6 @@ pub const COLUMNS: &[&str] = &[
     "errors 24h",
 ];
 
-/// Columns of the list.
 pub fn columns(state: &State) -> &'static [&'static str] {
     match COLUMNS {
         [_, of_one @ ..] if !state.model.hosts.several() => of_one,

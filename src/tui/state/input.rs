@@ -13,7 +13,6 @@ use crate::tui::state::app::{Dirty, PendingKeys, SEQUENCE_MS, State};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::{actions, decide, dialogs, offering, text_keys};
 
-/// A key was pressed.
 pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     if event.kind == KeyEventKind::Release {
         return Vec::new();

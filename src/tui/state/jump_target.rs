@@ -13,7 +13,6 @@ pub enum JumpTarget {
 }
 
 impl JumpTarget {
-    /// The word for it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Approval => "approval",

@@ -12,7 +12,6 @@ use crate::console::queue::Step;
 /// What a row shows in a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// The text.
     pub text: String,
     /// What the column is sorted by; none = by the text.
     pub rank: Option<f64>,
@@ -93,7 +92,6 @@ impl Sort {
 pub struct ListDetail<K> {
     /// Rows that are listed, in display order.
     pub order: Vec<K>,
-    /// What is selected.
     pub selected: Option<K>,
     /// Whether the detail has the keys, and fills the screen.
     pub zoomed: bool,
@@ -228,7 +226,6 @@ pub trait List {
     fn back(&mut self) -> bool;
     /// Words that a listed row contains.
     fn filter(&mut self) -> &mut String;
-    /// What the list is sorted by.
     fn sort(&mut self) -> &mut Option<Sort>;
     /// Keeps the scroll within what there is.
     fn scrolls_at_most(&mut self, most: usize);

@@ -72,7 +72,6 @@ pub fn back(state: &mut State) -> bool {
     panels::list_of(screen).is_some_and(|list| (list.leave)(state))
 }
 
-/// The filter of the Queue.
 const QUEUE_FILTER: ListFilter = ListFilter {
     note: "words of tool, risk, person, arguments; channel:NAME, for:me; empty shows all",
     text: |state| &state.model.queue.filter,

@@ -21,7 +21,6 @@ use crate::tui::state::screen::Screen;
 /// Entries of a transcript that the peek asks for.
 const ENTRIES: u32 = 12;
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask: |state| transcript_query(state).into_iter().collect(),
     answered,
@@ -52,7 +51,6 @@ pub const PANEL: Panel = Panel {
     })
 };
 
-/// The selected session.
 pub fn selected(state: &State) -> Option<&Session> {
     let id = state.screens.live.selected?;
     state.model.world().sessions.get(&id)
@@ -86,7 +84,6 @@ fn after_move(state: &mut State) -> Vec<Effect> {
     panel::ask_more(state, Screen::Live, query)
 }
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &[
     "state",
     "channel",

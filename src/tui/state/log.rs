@@ -22,7 +22,6 @@ pub struct LogPanel {
     pub shown: bool,
     /// Lines by number.
     pub lines: BTreeMap<u64, LogLine>,
-    /// Their list.
     pub list: ListDetail<u64>,
     /// The newest line that is listed while one is selected.
     pub newest: u64,
@@ -57,7 +56,6 @@ impl LogPanel {
         self.last.is_some()
     }
 
-    /// The selected line.
     pub fn line(&self) -> Option<&LogLine> {
         self.lines.get(&self.list.selected?)
     }

@@ -10,7 +10,6 @@ use crate::tui::state::list::Cell;
 use crate::tui::state::log::POLL_MS;
 use crate::tui::state::screen::Screen;
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &["at", "level", "what", "where"];
 
 /// While the log is shown, it is asked for again and again; nothing tells when a line comes.

@@ -50,7 +50,6 @@ pub enum Place {
     All,
     /// All sessions.
     Session,
-    /// A channel.
     Channel(String),
     /// Recalled everywhere.
     Global,
@@ -72,23 +71,18 @@ pub enum Why {
     Differs(usize),
     /// Nobody needed it.
     NeverUsed,
-    /// A search found it.
     Found(SearchMethod),
 }
 
-/// A row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What is remembered.
     pub memory: Memory,
     /// Why it is here.
     pub why: Why,
 }
 
-/// What a text of this screen is for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemoryText {
-    /// What is looked for.
     Search,
     /// What is to be remembered there.
     Add(MemoryTarget),
@@ -99,7 +93,6 @@ pub enum MemoryText {
 /// The summary of a session that is read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// Which session.
     pub session_id: SessionId,
     /// Its summary, that there is none, or why it is not known; none = asked.
     pub summary: Option<Result<Option<Summary>, String>>,
@@ -108,15 +101,11 @@ pub struct Reading {
 /// A row of one of the lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// A scope.
     Scope(Place),
-    /// What is remembered.
     Fact(MemoryId),
     /// What hygiene would take.
     Going(MemoryId),
-    /// A run of hygiene.
     Run(HygieneRunId),
-    /// A routine.
     Routine(RoutineId),
 }
 
@@ -138,11 +127,9 @@ pub struct MemoryLists {
 /// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryPanel {
-    /// What it shows.
     pub view: View,
     /// Whether the second pane has the keys: the scopes, or the runs.
     pub second: bool,
-    /// Its lists.
     pub lists: MemoryLists,
     /// The chosen scope.
     pub place: Place,
@@ -154,13 +141,10 @@ pub struct MemoryPanel {
     pub rows: Option<Vec<Row>>,
     /// Goes on behind the last row.
     pub cursor: Option<String>,
-    /// What is looked for.
     pub search: Option<String>,
     /// Why only words were looked for although embeddings are configured.
     pub words_only: Option<String>,
-    /// Marked rows.
     pub marked: BTreeSet<MemoryId>,
-    /// The summary that is read.
     pub reading: Option<Reading>,
     /// Settings, last and next run, growth.
     pub status: Option<Box<HygieneStatus>>,
@@ -245,23 +229,19 @@ impl MemoryPanel {
         }
     }
 
-    /// A run of hygiene.
     pub fn run(&self, id: HygieneRunId) -> Option<&HygieneRun> {
         self.runs.iter().flatten().find(|run| run.id == id)
     }
 
-    /// The run that is selected.
     pub fn hygiene_run(&self) -> Option<&HygieneRun> {
         let runs = self.view == View::Hygiene && self.second;
         self.run(self.lists.runs.selected.filter(|_| runs)?)
     }
 
-    /// A routine.
     pub fn routine_of(&self, id: RoutineId) -> Option<&Routine> {
         self.routines.iter().flatten().find(|one| one.id == id)
     }
 
-    /// The routine that is selected.
     pub fn routine(&self) -> Option<&Routine> {
         let shown = self.view == View::Routines;
         self.routine_of(self.lists.routines.selected.filter(|_| shown)?)

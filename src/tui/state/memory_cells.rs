@@ -14,7 +14,6 @@ use crate::tui::state::memory::{Place, Row, View, Why};
 /// Characters of a text in a question.
 const FEW: usize = 120;
 
-/// Columns of the scopes.
 pub const SCOPES: &[&str] = &["scope", "held", "bytes"];
 /// Columns of what is remembered.
 pub const FACTS: &[&str] = &["state", "what", "where", "uses", "used", "ends"];
@@ -22,9 +21,7 @@ pub const FACTS: &[&str] = &["state", "what", "where", "uses", "used", "ends"];
 pub const FOUND: &[&str] = &["state", "what", "where", "found by", "used", "ends"];
 /// Columns of what hygiene would take.
 pub const GOING: &[&str] = &["what", "memory"];
-/// Columns of the runs.
 pub const RUNS: &[&str] = &["ago", "state", "by", "archived", "removed", "back", "undo"];
-/// Columns of the routines.
 pub const ROUTINES: &[&str] = &["name", "on", "schedule", "next", "last run"];
 
 /// Columns of the list that has the keys.
@@ -89,7 +86,6 @@ pub fn few(text: &str) -> String {
     out.replace('\n', " ")
 }
 
-/// The name of a scope.
 pub fn place_name(place: &Place) -> String {
     match place {
         Place::Review => "to look through".to_owned(),
@@ -101,7 +97,6 @@ pub fn place_name(place: &Place) -> String {
     }
 }
 
-/// A scope with what it holds.
 pub fn scope(state: &State, place: &Place) -> Vec<Cell> {
     let memory = &state.screens.memory;
     let (count, bytes) = match place {
@@ -236,7 +231,6 @@ pub fn group(group: &HygieneGroup) -> String {
     )
 }
 
-/// A run of hygiene.
 pub fn run(state: &State, id: HygieneRunId) -> Vec<Cell> {
     let Some(run) = state.screens.memory.run(id) else {
         return Vec::new();
@@ -278,7 +272,6 @@ pub fn undo(state: &State, run: &HygieneRun) -> String {
     }
 }
 
-/// A routine.
 pub fn routine(state: &State, id: RoutineId) -> Vec<Cell> {
     let Some(one) = state.screens.memory.routine_of(id) else {
         return Vec::new();

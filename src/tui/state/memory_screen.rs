@@ -23,7 +23,6 @@ pub const REVIEWED: u32 = 50;
 /// Runs that are listed.
 const RUNS: u32 = 50;
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,

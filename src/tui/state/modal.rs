@@ -45,7 +45,6 @@ pub enum HelpGroup {
 }
 
 impl HelpGroup {
-    /// Its heading.
     pub const fn title(self) -> &'static str {
         match self {
             Self::ThisScreen => "This screen",
@@ -62,7 +61,6 @@ pub struct Help {
     pub scope: HelpScope,
     /// The context the actions are executed in.
     pub context: Context,
-    /// What is searched for.
     pub field: TextField,
     /// Chosen row among those that match.
     pub chosen: usize,
@@ -75,7 +73,6 @@ pub struct Help {
 /// A question with Cancel and one way to go on; Cancel is focused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirm {
-    /// Heading.
     pub title: String,
     /// What will happen.
     pub lines: Vec<String>,
@@ -119,42 +116,28 @@ pub enum QuitChoice {
     Stop,
 }
 
-/// An overlay.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Modal {
-    /// Help or palette.
     Help(Help),
-    /// Leaving.
     Quit {
-        /// What is offered.
         choices: Vec<QuitChoice>,
-        /// Which.
         chosen: usize,
     },
     /// Releasing the emergency stop or the quarantine.
     Release(Release),
-    /// Entering text.
     Text(TextDialog),
-    /// A question.
     Confirm(Confirm),
-    /// The autonomy selector.
     AutonomySelector(AutonomySelector),
-    /// The lists of a channel.
     Tools(ToolLists),
     /// Choosing how long to snooze.
     Snooze {
-        /// What.
         bound: Bound,
-        /// What is offered.
         choices: Vec<SnoozeChoice>,
-        /// Which.
         chosen: usize,
     },
-    /// The models of a session.
     Models(Box<ModelsDialog>),
     /// Why calls ran, asked or were refused.
     Why(Box<WhyPager>),
-    /// The shift summary.
     Summary(Box<SummaryPager>),
     /// A dialog whose last press decides.
     Deciding(Box<Deciding>),
@@ -293,7 +276,6 @@ pub enum DiscoveryState {
     Idle,
     /// Under way.
     Searching,
-    /// What it found.
     Finished(Discovery),
     /// Why it was not made.
     Failed(String),
@@ -353,7 +335,6 @@ pub struct WhyPager {
 /// A permission for a shape, as the dialog prints it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// What it is bound to.
     pub bound: Bound,
     /// The call as it was shown.
     pub approval: Box<Approval>,
@@ -373,9 +354,7 @@ pub struct Deciding {
 /// What a dialog decides.
 #[derive(Debug, Clone, PartialEq)]
 pub enum About {
-    /// A permission for a shape.
     Shape(Shape),
-    /// A rule.
     Rule(RuleEditor),
     /// Several cards.
     Batch(Batch),

@@ -55,7 +55,6 @@ pub fn listed(state: &mut State, answer: Result<Vec<ProviderModels>, String>) {
     dialog.list.select(chosen);
 }
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &["model", "used for", "window", "in/out $/M", "key"];
 
 /// What the list shows of a model, in the order of its columns.

@@ -30,9 +30,7 @@ pub struct ListFilter {
     pub when_whole: bool,
 }
 
-/// The list of a screen.
 pub struct ListScreen {
-    /// The list.
     pub list: fn(&mut State) -> &mut dyn List,
     /// Names of its columns.
     pub columns: fn(&State) -> &'static [&'static str],
@@ -132,7 +130,6 @@ impl Panel {
     }
 }
 
-/// What kind of screen one is.
 #[derive(Clone, Copy)]
 pub enum ScreenKind {
     /// The Queue, with the card of what is selected.

@@ -22,7 +22,6 @@ pub const SPEEDS: [i64; 3] = [1, 4, 16];
 /// Least milliseconds between two frames that only move the time on.
 const TICK_MS: u64 = 1_000;
 
-/// What is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// One message and everything up to its answer.
@@ -40,10 +39,8 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// A replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
-    /// What is played.
     pub source: Source,
     /// Everything is there.
     pub loaded: bool,

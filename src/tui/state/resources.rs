@@ -22,14 +22,12 @@ pub struct ResourcesPanel {
 }
 
 impl ResourcesPanel {
-    /// The resource that is shown.
     pub fn resource(&self) -> Option<&'static Resource> {
         self.shown
             .or_else(|| resource(FIRST))
             .or_else(|| RESOURCES.first())
     }
 
-    /// The heads of its columns.
     pub fn heads(&self) -> &'static [&'static str] {
         self.resource().map_or(&[], |resource| resource.heads)
     }

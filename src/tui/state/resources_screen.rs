@@ -18,7 +18,6 @@ use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::screen::Screen;
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,

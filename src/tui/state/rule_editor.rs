@@ -65,10 +65,8 @@ impl Place {
     ];
 }
 
-/// The editor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleEditor {
-    /// What it is bound to.
     pub bound: Bound,
     /// The call as it was shown.
     pub approval: Box<Approval>,

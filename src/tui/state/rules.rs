@@ -7,16 +7,13 @@ use crate::protocol::ids::{ApprovalId, RuleId};
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleSuggestions, RuleTest};
 use crate::tui::state::list::ListDetail;
 
-/// A row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// A rule.
     Rule(RuleId),
     /// A permission for a shape.
     Grant(ApprovalId),
 }
 
-/// What a text of this screen is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleText {
     /// A new rule as JSON.
@@ -47,7 +44,6 @@ pub struct RulesPanel {
 }
 
 impl RulesPanel {
-    /// A rule by id.
     pub fn rule(&self, id: RuleId) -> Option<&Rule> {
         self.rules.iter().flatten().find(|rule| rule.id == id)
     }

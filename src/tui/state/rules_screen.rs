@@ -24,7 +24,6 @@ use crate::tui::state::{opening, submit};
 /// Seconds after which suggestions are asked for again.
 const SUGGESTIONS_SECONDS: i64 = 600;
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,
@@ -106,7 +105,6 @@ fn concerns(event: &Event) -> bool {
     )
 }
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &["says", "what", "where", "uses", "last", "state"];
 
 fn arrange(state: &mut State, afresh: bool) {
@@ -303,7 +301,6 @@ fn remove(state: &mut State) -> Vec<Effect> {
     }
 }
 
-/// What a text starts with.
 fn start(state: &State, purpose: RuleText) -> String {
     let patch = match purpose {
         RuleText::Test => return String::new(),

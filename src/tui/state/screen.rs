@@ -9,17 +9,14 @@ use crate::tui::keymap::context::Context;
 /// keymap table has its name.
 macro_rules! screens {
     ($($variant:ident = $word:literal, $title:literal, $action:ident, $asks:literal, $about:literal;)+) => {
-        /// A screen.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Screen { $(#[doc = $about] $variant),+ }
 
         impl Screen {
-            /// The screen of this word.
             pub fn from_word(word: &str) -> Option<Self> {
                 match word { $($word => Some(Self::$variant),)+ _ => None }
             }
 
-            /// Its title.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title),+ }
             }

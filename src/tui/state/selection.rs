@@ -9,7 +9,6 @@ use crate::tui::state::panel::ScreenKind;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{continuations_screen, panels};
 
-/// The session of what has the focus.
 pub fn focused_session(state: &State) -> Option<SessionId> {
     match panels::of(state.screen) {
         ScreenKind::Queue => session_of(state.model.world(), state.model.selected()?),
@@ -41,7 +40,6 @@ pub fn focused_flood(state: &State) -> Option<SessionId> {
     }
 }
 
-/// The channel of what has the focus.
 pub fn focused_channel(state: &State) -> Option<String> {
     match panels::of(state.screen) {
         ScreenKind::Queue => {

@@ -19,12 +19,10 @@ pub struct ServersPanel {
 }
 
 impl ServersPanel {
-    /// A server by name.
     pub fn server(&self, name: &str) -> Option<&McpServer> {
         self.servers.iter().flatten().find(|one| one.name == name)
     }
 
-    /// The selected one.
     pub fn selected(&self) -> Option<&McpServer> {
         self.server(self.list.selected.as_deref()?)
     }

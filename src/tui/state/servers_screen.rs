@@ -19,7 +19,6 @@ use crate::tui::state::panel::{self, ListScreen, Panel, reply};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{opening, submit};
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,
@@ -37,7 +36,6 @@ pub const PANEL: Panel = Panel {
     })
 };
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &[
     "name", "state", "tools", "review", "calls", "errors", "p50", "protocol", "place",
 ];

@@ -54,13 +54,11 @@ pub struct SessionReport {
 /// An entry and how often it changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
-    /// The entry.
     pub entry: TranscriptEntry,
     /// Rises when the entry at this position changes; part of the key of the view's cache.
     pub version: u64,
 }
 
-/// A search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
     /// What is searched for, in small letters.
@@ -74,7 +72,6 @@ pub struct Search {
 /// State of the Session screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionView {
-    /// Which session.
     pub session_id: Option<SessionId>,
     /// The window.
     pub entries: BTreeMap<u64, Held>,
@@ -96,7 +93,6 @@ pub struct SessionView {
     pub loading_older: bool,
     /// Top line; none = follow the newest.
     pub anchor: Option<Anchor>,
-    /// Selected entry.
     pub selected: Option<u64>,
     /// The view should bring the selected entry into the window.
     pub reveal_selected: bool,
@@ -106,7 +102,6 @@ pub struct SessionView {
     pub unfold_all: bool,
     /// Texts of models are shown as they were written.
     pub raw: bool,
-    /// The search.
     pub search: Option<Search>,
     /// What the last frame showed.
     pub report: Option<SessionReport>,
@@ -120,7 +115,6 @@ pub struct SessionView {
 }
 
 impl SessionView {
-    /// Opens a session.
     pub fn open(session_id: SessionId) -> Self {
         Self {
             session_id: Some(session_id),
@@ -505,7 +499,6 @@ impl SessionView {
         }
     }
 
-    /// Scrolls by lines.
     pub fn scroll(&mut self, lines: i64) {
         self.stop_following();
         if let Some(anchor) = &mut self.anchor {

@@ -41,7 +41,6 @@ pub fn written(state: &mut State, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What it sends.
 pub fn request(state: &State, shape: &Shape) -> DecisionRequest {
     let lifetime = shape.lasts.lifetime();
     let (scope, expires_in_seconds) = lifetime.request(state.model.now.wall);

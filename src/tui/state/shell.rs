@@ -5,12 +5,10 @@ use crate::protocol::enums::InterpreterKind;
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Interpreter, ShellRun};
 
-/// What is known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShellPanel {
     /// Whose; none = nobody has looked.
     pub session: Option<SessionId>,
-    /// Which of the two.
     pub kind: InterpreterKind,
     /// What the daemon says of it; none = not answered yet, or there is none.
     pub row: Option<Interpreter>,

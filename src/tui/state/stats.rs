@@ -105,12 +105,10 @@ impl StatsPanel {
         }
     }
 
-    /// What is known.
     pub fn stats(&self) -> Option<&Stats> {
         self.answer.as_ref()?.as_deref().ok()
     }
 
-    /// A group.
     pub fn group(&self, name: &str) -> Option<&StatsGroup> {
         let mut groups = self.stats()?.groups.iter();
         groups.find(|group| group.name == name)

@@ -15,7 +15,6 @@ use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::stats::{POLL_MS, StatsRange};
 
-/// Its table.
 pub const PANEL: Panel = Panel {
     // Asked by time, not by event: a busy daemon has something new in every second.
     ask: |state| {
@@ -43,7 +42,6 @@ pub const PANEL: Panel = Panel {
     ))
 };
 
-/// Columns of the list.
 pub const COLUMNS: &[&str] = &[
     "name", "spent", "cached", "turns", "failed", "asked", "wait", "tools", "errors",
 ];

@@ -8,10 +8,8 @@ use crate::tui::state::rules::RuleText;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::{Lines, TextField};
 
-/// What a text is for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TextPurpose {
-    /// Reason of a refusal.
     DenyReason(Bound),
     /// New arguments as JSON.
     EditArguments(Bound),
@@ -19,13 +17,11 @@ pub enum TextPurpose {
     Answer(Bound),
     /// The short code of a critical call.
     Code(Bound, DecisionKind),
-    /// A message to a session.
     Compose(SessionId),
     /// What models are told in every turn of a session.
     Preferences(SessionId),
     /// Search in the transcript.
     Search,
-    /// The `:` line.
     CommandLine,
     /// Which rows a screen shows.
     Filter(Screen),
@@ -54,7 +50,6 @@ pub enum TextPurpose {
 /// What stands below the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
-    /// Nothing.
     Nothing,
     /// What the text can become.
     Choices,
@@ -141,9 +136,7 @@ impl TextPurpose {
 /// A text that is being written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextDialog {
-    /// What for.
     pub purpose: TextPurpose,
-    /// The text.
     pub field: TextField,
     /// Why it was not taken.
     pub error: Option<String>,
@@ -170,6 +163,5 @@ pub struct Completion {
     pub line: String,
     /// Where in the line it begins.
     pub from: usize,
-    /// What it is.
     pub note: String,
 }

@@ -27,24 +27,16 @@ impl PartialEq for TextField {
     }
 }
 
-/// An editing step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edit {
-    /// Cursor left.
     Left,
-    /// Cursor right.
     Right,
-    /// Cursor up.
     Up,
-    /// Cursor down.
     Down,
-    /// A word left.
     WordLeft,
-    /// A word right.
     WordRight,
     /// Start of the line.
     Home,
-    /// End of the line.
     End,
     /// Delete before the cursor.
     DeleteBack,
@@ -71,12 +63,10 @@ impl TextField {
         field
     }
 
-    /// The text.
     pub fn text(&self) -> String {
         self.lines().join("\n")
     }
 
-    /// Its lines.
     pub fn lines(&self) -> &[String] {
         self.area.lines()
     }
@@ -95,12 +85,10 @@ impl TextField {
         self.kind
     }
 
-    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.lines().iter().all(String::is_empty)
     }
 
-    /// Bytes of the text.
     pub fn bytes(&self) -> usize {
         let breaks = self.lines().len().saturating_sub(1);
         self.lines().iter().map(String::len).sum::<usize>() + breaks

@@ -11,11 +11,9 @@ use crate::tui::state::list::{neighbor, scrolled_by};
 /// The tools of a channel, one of them about to change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolLists {
-    /// Channel.
     pub channel: String,
     /// Names of tools, and prefixes that stand in a list.
     pub tools: Vec<String>,
-    /// Which of them.
     pub selected: usize,
     /// What it shall be able to do.
     pub chosen: ToolListing,
@@ -48,7 +46,6 @@ impl ToolLists {
         }
     }
 
-    /// The selected tool.
     pub fn tool(&self) -> Option<&String> {
         self.tools.get(self.selected)
     }

@@ -78,7 +78,6 @@ pub fn answered(state: &mut State, id: ToolCallId, answer: Result<Why, String>) 
     }
 }
 
-/// Scrolls by lines.
 pub fn scroll(at: &mut usize, lines: i64) {
     *at = scrolled(*at, lines, None);
 }

@@ -70,7 +70,6 @@ pub fn load(name: &str, user_dir: Option<&Path>, depth: ColorDepth) -> Result<Th
     parse(name, &source, user_dir, depth)
 }
 
-/// Parses a theme file.
 pub fn parse(
     name: &str,
     source: &Source,

@@ -9,7 +9,6 @@ macro_rules! roles {
         pub enum Role { $(#[doc = $name] $variant),+ }
 
         impl Role {
-            /// Every role.
             pub const ALL: &'static [Role] = &[$(Role::$variant),+];
 
             /// Dotted name, as theme files write it.
@@ -77,7 +76,6 @@ roles! {
 /// A loaded theme: one style per role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Theme {
-    /// Its name.
     pub name: String,
     styles: Vec<Style>,
 }
@@ -91,12 +89,10 @@ impl Theme {
         }
     }
 
-    /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
 
-    /// Sets the style of a role.
     pub fn set(&mut self, role: Role, style: Style) {
         if let Some(slot) = self.styles.get_mut(role as usize) {
             *slot = style;

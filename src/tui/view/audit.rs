@@ -29,7 +29,6 @@ const fn role(kind: Kind) -> Role {
     }
 }
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.audit;
     if panel.log.shown {
@@ -143,7 +142,6 @@ fn log_hint(state: &State) -> String {
     format!("log    {key} shows the log of the daemon")
 }
 
-/// Its columns.
 const TABLE: [Column; 6] = [
     column(6, 3, Role::TextMuted, Fit::Right),
     column(4, 0, Role::TextMuted, Fit::Right),

@@ -75,7 +75,6 @@ fn holds(state: &State, selector: &AutonomySelector, policy: &Policy) -> String 
     }
 }
 
-/// Draws the overlay.
 pub fn draw(
     state: &State,
     theme: &Theme,

@@ -20,7 +20,6 @@ pub struct PicturePart {
     pub line: usize,
     /// First column.
     pub column: usize,
-    /// Which picture.
     pub key: PictureKey,
     /// What the terminal is sent of it.
     pub payload: Arc<Payload>,
@@ -29,7 +28,6 @@ pub struct PicturePart {
 /// Wrapped lines of one thing, and the links and pictures in them.
 #[derive(Debug, Default)]
 pub struct LinkedLines {
-    /// The lines.
     pub lines: Vec<Line<'static>>,
     links: Vec<LinkPart>,
     pictures: Vec<PicturePart>,
@@ -83,13 +81,11 @@ pub type Lines = Arc<LinkedLines>;
 /// What a transcript entry's lines depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EntryKey {
-    /// Position.
     pub position: u64,
     /// Version of the entry there.
     pub version: u64,
     /// Columns.
     pub width: u16,
-    /// Folded.
     pub folded: bool,
     /// Whether its text is shown elsewhere.
     pub repeated: bool,
@@ -103,7 +99,6 @@ pub type CardKey = String;
 /// Entries of one generation; two are kept, so that what is on screen is never among what is forgotten.
 const KEPT: usize = 500;
 
-/// The cache.
 #[derive(Debug, Default)]
 pub struct ViewCache {
     host: HostId,
@@ -141,7 +136,6 @@ impl ViewCache {
         self.depth
     }
 
-    /// The pictures that are shown.
     pub fn pictures(&self) -> &Pictures {
         &self.pictures
     }
@@ -151,7 +145,6 @@ impl ViewCache {
         &mut self.pictures
     }
 
-    /// Which links are looked for.
     pub fn scope(&self) -> LinkScope {
         self.scope
     }
@@ -230,7 +223,6 @@ impl ViewCache {
         }
     }
 
-    /// The lines of the card.
     pub fn card(
         &mut self,
         key: CardKey,
@@ -248,7 +240,6 @@ impl ViewCache {
         lines
     }
 
-    /// The lines of an entry.
     pub fn entry(
         &mut self,
         key: EntryKey,

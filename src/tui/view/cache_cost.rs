@@ -25,7 +25,6 @@ use crate::tui::view::{cached_responses, cost_numbers, cost_words};
 
 /// Days of a chart.
 const DAYS: i64 = 30;
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.cache_cost;
     if panel.numbers {

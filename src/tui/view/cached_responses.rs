@@ -14,7 +14,6 @@ use crate::tui::view::list_panel::ListPanel;
 use crate::tui::view::paint::{self, scrolled};
 use crate::tui::view::table::{Column, Fit, column};
 
-/// Draws the list.
 pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.cache_cost;
     let known = panel.cache.as_ref().and_then(|cache| cache.as_ref().ok());
@@ -59,7 +58,6 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     paint::panel_note(buf, area, theme, Role::TextMuted, &note);
 }
 
-/// Its columns.
 const TABLE: [Column; 6] = [
     column(5, 0, Role::Text, Fit::Right),
     column(6, 0, Role::Text, Fit::Right),

@@ -162,7 +162,6 @@ impl<'t> Body<'t> {
         }
     }
 
-    /// Code of a language.
     pub fn code(&mut self, code: &CodeColors, language: &str, text: &str) {
         let lines = rich::code_lines(self.theme, code, language, text, self.width);
         self.lines.extend(lines);

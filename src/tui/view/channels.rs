@@ -27,7 +27,6 @@ pub const fn autonomy_role(autonomy: Autonomy) -> Role {
     }
 }
 
-/// The role of a state.
 pub const fn state_role(state: ChannelState) -> Role {
     match state {
         ChannelState::Connected => Role::StateGood,
@@ -39,7 +38,6 @@ pub const fn state_role(state: ChannelState) -> Role {
     }
 }
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let selected = state
         .screens
@@ -86,7 +84,6 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     shown.draw(theme, area, buf, report);
 }
 
-/// Its columns.
 const TABLE: [Column; 8] = [
     column(12, 0, Role::TextStrong, Fit::Rest),
     column(10, 0, Role::Text, Fit::Left),

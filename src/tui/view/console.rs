@@ -15,14 +15,12 @@ use crate::tui::theme::roles::Role;
 /// What a card is drawn from.
 #[derive(Clone, Copy)]
 pub struct Console<'c> {
-    /// What is known.
     pub model: &'c Model,
     /// The keys to name; none = this console has no keys.
     pub keymap: Option<&'c Keymap>,
 }
 
 impl<'c> Console<'c> {
-    /// The console of a screen.
     pub fn of(state: &'c State) -> Self {
         Self {
             model: &state.model,

@@ -49,7 +49,6 @@ fn state_role(turn: &Continuation) -> Role {
     }
 }
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.continuations;
     let older = if panel.next.is_some() { "+" } else { "" };
@@ -98,7 +97,6 @@ fn headings(rows: &[(Option<Group>, ContinuationId)]) -> Vec<(usize, String)> {
     headings
 }
 
-/// Its columns.
 const TABLE: [Column; 9] = [
     column(14, 0, Role::Text, Fit::Left),
     column(10, 1, Role::TextMuted, Fit::Left),

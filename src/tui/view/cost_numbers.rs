@@ -13,7 +13,6 @@ use crate::tui::view::paint::Row;
 /// Columns from which spending is a table.
 const TABLE: usize = 76;
 
-/// The lines at this width.
 pub fn rows(state: &State, width: usize) -> Vec<Row> {
     let mut rows = Vec::new();
     match cost_words::known_costs(state) {

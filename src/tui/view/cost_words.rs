@@ -171,7 +171,6 @@ fn budget_role(budget: &BudgetUsage) -> Role {
     }
 }
 
-/// The word for it.
 fn budget_word(budget: &BudgetUsage) -> &'static str {
     if budget.percent >= 100.0 {
         "USED UP"

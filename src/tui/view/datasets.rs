@@ -16,7 +16,6 @@ use crate::tui::view::detail;
 use crate::tui::view::list_panel::{ListPanel, nothing};
 use crate::tui::view::table::{Column, Fit, column};
 
-/// Its columns.
 const TABLE: [Column; 7] = [
     column(18, 0, Role::Text, Fit::Rest),
     column(12, 1, Role::Text, Fit::Left),
@@ -36,7 +35,6 @@ const NO_DATASET: (&str, &str) = (
      channel filter, group and aggregate it without a program. `:upload CHANNEL FILE` sends one from here.",
 );
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.datasets;
     let list = &panel.list;

@@ -38,7 +38,6 @@ pub(crate) fn choices(
     }
 }
 
-/// The quit menu.
 pub fn quit(
     state: &State,
     theme: &Theme,
@@ -85,7 +84,6 @@ pub fn quit(
     choices(buf, inner, theme, at + 1, &labels, chosen);
 }
 
-/// A question.
 pub fn confirm(theme: &Theme, confirm: &Confirm, area: Rect, buf: &mut Buffer) {
     let lines: Vec<(Role, String)> = confirm
         .lines

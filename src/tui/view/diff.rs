@@ -61,7 +61,6 @@ enum Part<'d> {
 /// What the lines of a diff are drawn with.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffColors<'c> {
-    /// The theme.
     pub theme: &'c Theme,
     /// The colours of its code; none = they are not known.
     pub code: Option<&'c CodeLines>,

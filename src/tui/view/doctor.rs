@@ -26,7 +26,6 @@ const fn role(word: Word) -> Role {
     }
 }
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.doctor;
     let wide = area.width >= WIDE_COLUMNS;

@@ -39,7 +39,6 @@ const TABLE: [Column; 11] = [
     column(HOURS, 7, Role::StateBad, Fit::Left),
 ];
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let list = &state.fleet.list;
     let waiting = &waiting(state);

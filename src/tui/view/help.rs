@@ -12,7 +12,6 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::text_entry;
 
-/// Draws the overlay.
 pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buffer) {
     let title = match help.scope {
         HelpScope::Screen => format!("Help: {}", state.screen.title()),

@@ -43,11 +43,8 @@ pub struct ListPanel<'a, K> {
     pub news: String,
     /// Whether it has the keys.
     pub focused: bool,
-    /// The list.
     pub list: &'a ListDetail<K>,
-    /// Titles of its columns.
     pub titles: &'static [&'static str],
-    /// Its columns.
     pub columns: &'a [Column],
     /// What stands above the rows.
     pub above: Vec<(Role, String)>,

@@ -22,7 +22,6 @@ use crate::tui::view::{detail, paint};
 /// Lines of an entry in the peek.
 const ENTRY_LINES: usize = 3;
 
-/// Its columns.
 const TABLE: [Column; 8] = [
     column(17, 0, Role::Text, Fit::Left),
     column(12, 0, Role::TextMuted, Fit::Left),
@@ -34,7 +33,6 @@ const TABLE: [Column; 8] = [
     column(4, 0, Role::TextMuted, Fit::Right),
 ];
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let list = &state.screens.live;
     let title = if list.total == 0 {

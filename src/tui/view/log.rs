@@ -16,7 +16,6 @@ use crate::tui::view::detail;
 use crate::tui::view::list_panel::ListPanel;
 use crate::tui::view::table::{Column, Fit, column};
 
-/// Its columns.
 const TABLE: [Column; 4] = [
     column(8, 0, Role::TextMuted, Fit::Left),
     column(5, 0, Role::Text, Fit::Left),
@@ -33,7 +32,6 @@ const fn role(level: LogLevel) -> Role {
     }
 }
 
-/// Draws the log.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.audit.log;
     let follow = match panel.newer() {

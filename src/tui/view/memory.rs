@@ -24,7 +24,6 @@ use crate::tui::view::table::{Column, Fit, column};
 /// Least rows for two lists, one below the other. With fewer, the one in use gets the room.
 const TWO_LISTS: u16 = 18;
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let memory = &state.screens.memory;
     let title = memory_detail::title(state);
@@ -333,7 +332,6 @@ impl<'a> Canvas<'a> {
         );
     }
 
-    /// The runs.
     fn runs(&mut self, area: Rect) {
         let state: &'a State = self.state;
         let memory = &state.screens.memory;

@@ -33,7 +33,6 @@ pub fn title(state: &State) -> Option<String> {
     memory.routine().map(|routine| routine.name.clone())
 }
 
-/// The lines of the detail.
 pub fn lines(state: &State, theme: &Theme, columns: usize) -> Vec<Line<'static>> {
     let memory = &state.screens.memory;
     let mut out = Body::new(theme, columns);
@@ -157,7 +156,6 @@ fn remembered(state: &State, memory: &Memory, out: &mut Body<'_>) {
     out.field("id", Role::TextMuted, &memory.id.to_string());
 }
 
-/// The summary of a session.
 fn summary(state: &State, reading: &Reading, out: &mut Body<'_>) {
     let Some(summary) = out.known(reading.summary.as_ref(), "asking …") else {
         return;

@@ -21,7 +21,6 @@ use crate::tui::view::{detail, paint};
 /// Widest popup.
 const WIDTH: u16 = 110;
 
-/// Its columns.
 const TABLE: [Column; 5] = [
     column(26, 0, Role::Text, Fit::Rest),
     column(16, 1, Role::TextMuted, Fit::Left),
@@ -30,7 +29,6 @@ const TABLE: [Column; 5] = [
     column(8, 0, Role::TextMuted, Fit::Left),
 ];
 
-/// Draws it.
 pub fn draw(
     state: &State,
     theme: &Theme,

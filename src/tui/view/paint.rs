@@ -18,7 +18,6 @@ pub type Row = (Role, String);
 /// Columns of a label in a card.
 pub const LABEL: usize = 13;
 
-/// A span in a role.
 pub fn span(theme: &Theme, role: Role, text: impl Into<String>) -> Span<'static> {
     Span::styled(text.into(), theme.style(role))
 }
@@ -162,7 +161,6 @@ pub fn padded(area: Rect) -> Rect {
     }
 }
 
-/// The role of a risk.
 pub const fn risk_role(risk: Risk) -> Role {
     match risk {
         Risk::Low => Role::RiskLow,

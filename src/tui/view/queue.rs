@@ -35,7 +35,6 @@ const SETTLED: &str = "settled";
 /// Columns of who hears of an item next.
 const NEXT_CELLS: usize = 12;
 
-/// Draws the screen.
 pub fn draw(
     state: &State,
     theme: &Theme,
@@ -72,7 +71,6 @@ pub fn draw(
     dim_card(card_area, buf);
 }
 
-/// What a row says.
 struct Row {
     left: String,
     risk: (Role, String),
@@ -238,12 +236,10 @@ fn waits_for(world: &World, approval: &Approval) -> String {
     })
 }
 
-/// A line of the list.
 #[derive(Debug, PartialEq)]
 enum ListLine<'a> {
     /// The name of the group that begins.
     Group(String),
-    /// An item.
     Item(&'a QueueKey),
 }
 

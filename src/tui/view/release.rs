@@ -12,7 +12,6 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::dialog::{choices, rows};
 use crate::tui::view::{detail, paint};
 
-/// Width of the popup.
 const WIDTH: u16 = 72;
 /// Columns of a choice and its margins.
 const CHOICE: u16 = 24;
@@ -29,7 +28,6 @@ fn plural(count: usize, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
-/// Draws it.
 pub fn draw(state: &State, theme: &Theme, release: &Release, area: Rect, buf: &mut Buffer) {
     let since = format::age(state.model.now.wall, release.since);
     let (title, mut text) = if release.quarantine {

@@ -20,7 +20,6 @@ use crate::tui::view::table::{Column, Fit, column};
 /// Cells that a column takes at most, but the one that fills the room.
 const WIDEST: usize = 24;
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.resources;
     let now = state.model.now.wall;

@@ -20,7 +20,6 @@ struct Part {
     code: Vec<CodeSpan>,
 }
 
-/// The lines of a text in Markdown.
 pub fn markdown(theme: &Theme, code: &CodeColors, text: &str, width: usize) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     let mut line: Vec<Part> = Vec::new();

@@ -16,7 +16,6 @@ use crate::tui::view::list_panel::{ListPanel, nothing};
 use crate::tui::view::table::{Column, Fit, column};
 use crate::tui::view::{detail, paint};
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.rules;
     let detailed = panel.list.selected.is_some() || panel.test.is_some();
@@ -83,7 +82,6 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     }
 }
 
-/// Its columns.
 const TABLE: [Column; 6] = [
     column(6, 0, Role::Text, Fit::Left),
     column(12, 0, Role::Outside, Fit::Rest),

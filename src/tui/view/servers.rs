@@ -17,7 +17,6 @@ use crate::tui::view::list_panel::{ListPanel, nothing};
 use crate::tui::view::table::{Column, Fit, column};
 use crate::tui::view::{detail, diff};
 
-/// Its columns.
 const TABLE: [Column; 9] = [
     column(14, 0, Role::Text, Fit::Left),
     column(13, 1, Role::Text, Fit::Left),
@@ -37,7 +36,6 @@ const NO_SERVER: (&str, &str) = (
      the configuration, `leverframe mcp import FILE` those of another program.",
 );
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.servers;
     let list = &panel.list;

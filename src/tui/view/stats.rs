@@ -51,7 +51,6 @@ struct Chart {
     words: fn(f64) -> String,
 }
 
-/// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.stats;
     let grouped = panel.by != StatsGrouping::All;

@@ -13,7 +13,6 @@ use crate::tui::view::paint::{self, span};
 /// Columns in which a text can be read; the column with the rest gives only what it has beyond.
 const READABLE: usize = 60;
 
-/// A column.
 pub struct Column {
     /// Cells it needs at least.
     pub least: usize,
@@ -28,9 +27,7 @@ pub struct Column {
 /// How a column uses its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// Text at the left.
     Left,
-    /// Text at the right.
     Right,
     /// Text at the left, in all the room that the others leave.
     Rest,
@@ -46,11 +43,9 @@ pub const fn column(least: usize, priority: u8, role: Role, fit: Fit) -> Column 
     }
 }
 
-/// A line of a table.
 pub enum Row {
     /// A heading between rows.
     Heading(String),
-    /// A row.
     Cells {
         /// What it shows, in the order of the columns.
         cells: Vec<Cell>,
@@ -63,11 +58,8 @@ pub enum Row {
 
 /// Columns with their titles.
 pub struct Table<'t> {
-    /// Colours.
     pub theme: &'t Theme,
-    /// Titles of the columns.
     pub titles: &'t [&'static str],
-    /// The columns.
     pub columns: &'t [Column],
 }
 

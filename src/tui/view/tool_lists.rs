@@ -26,7 +26,6 @@ const fn standing_role(standing: ToolListing) -> Role {
     }
 }
 
-/// Draws the overlay.
 pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &mut Buffer) {
     let Some(channel) = state.model.world().channels.get(&lists.channel) else {
         return;

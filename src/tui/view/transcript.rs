@@ -26,7 +26,6 @@ use crate::tui::view::transcript_entry::{self, Manner};
 /// Entries this close to an end of what is loaded cause more to be asked for.
 const NEAR_END: usize = 5;
 
-/// Draws the screen.
 pub fn draw(
     state: &State,
     theme: &Theme,
@@ -290,7 +289,6 @@ struct Window<'a> {
     cache: &'a mut ViewCache,
     width: u16,
     positions: Vec<u64>,
-    /// The key that unfolds.
     unfold: String,
 }
 

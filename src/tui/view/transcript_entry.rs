@@ -29,7 +29,6 @@ struct Maker<'t> {
     width: usize,
     /// Texts of models as they were written.
     raw: bool,
-    /// The key that unfolds.
     unfold: &'t str,
     lines: Vec<Line<'static>>,
 }
@@ -131,7 +130,6 @@ pub struct Manner<'a> {
     pub unfold: &'a str,
 }
 
-/// The lines of an entry.
 pub fn lines(
     theme: &Theme,
     code: &CodeColors,
