@@ -32,7 +32,7 @@ const MAX_SIDE: u32 = 10_000;
 /// Most bytes that decoding takes: a picture of 24 bits and about 40 million pixels.
 const MAX_MEMORY: u64 = 128 * 1024 * 1024;
 /// Pictures that are remembered.
-const KEPT: usize = 16;
+const MOST_PICTURES: usize = 16;
 
 /// A picture at a size in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,7 +108,7 @@ impl Pictures {
 
     /// A picture is there.
     pub fn put(&mut self, key: PictureKey, decoded: Decoded) {
-        if self.known.len() >= KEPT {
+        if self.known.len() >= MOST_PICTURES {
             self.known.clear();
         }
         self.pending.remove(&key);

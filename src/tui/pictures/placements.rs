@@ -117,7 +117,7 @@ struct Stay {
 #[derive(Debug, Default)]
 pub struct Placements {
     graphics: Graphics,
-    held: Vec<SentPicture>,
+    sent: Vec<SentPicture>,
     placed: Vec<Placement>,
     stays: Vec<Stay>,
     first_id: u32,
@@ -153,8 +153,8 @@ impl Placements {
 
     /// The screen was emptied: nobody knows what the terminal still shows of them, or holds.
     pub fn forget(&mut self) {
-        for held in std::mem::take(&mut self.held) {
-            self.send(&kitty::delete(held.id));
+        for picture in std::mem::take(&mut self.sent) {
+            self.send(&kitty::delete(picture.id));
         }
         self.placed.clear();
         self.stays.clear();
@@ -211,12 +211,12 @@ impl Placements {
         for (spot, number) in new {
             self.write_pixels(spot, number);
         }
-        let (kept, gone): (Vec<SentPicture>, Vec<SentPicture>) = std::mem::take(&mut self.held)
+        let (kept, gone): (Vec<SentPicture>, Vec<SentPicture>) = std::mem::take(&mut self.sent)
             .into_iter()
-            .partition(|held| spots.iter().any(|spot| spot.key == held.key));
-        self.held = kept;
-        for held in gone {
-            self.send(&kitty::delete(held.id));
+            .partition(|picture| spots.iter().any(|spot| spot.key == picture.key));
+        self.sent = kept;
+        for picture in gone {
+            self.send(&kitty::delete(picture.id));
         }
     }
 
@@ -232,8 +232,9 @@ impl Placements {
 
     /// What deletes the pictures that the terminal holds.
     pub fn farewell(&self) -> String {
-        let ids = self.held.iter();
-        ids.map(|held| self.wrap(&kitty::delete(held.id))).collect()
+        let ids = self.sent.iter();
+        ids.map(|picture| self.wrap(&kitty::delete(picture.id)))
+            .collect()
     }
 
     /// Characters of kitty cost little where they are: only the picture itself must rest.
@@ -251,8 +252,8 @@ impl Placements {
     }
 
     fn id_of(&self, key: PictureKey) -> Option<u32> {
-        let held = self.held.iter().find(|held| held.key == key);
-        held.map(|held| held.id)
+        let picture = self.sent.iter().find(|picture| picture.key == key);
+        picture.map(|picture| picture.id)
     }
 
     /// The id of a picture that the terminal holds, once it has rested.
@@ -269,7 +270,7 @@ impl Placements {
         for sequence in kitty::transmit(id, &spot.payload, by_characters) {
             self.send(&sequence);
         }
-        self.held.push(SentPicture { key: spot.key, id });
+        self.sent.push(SentPicture { key: spot.key, id });
         Some(id)
     }
 

@@ -53,7 +53,7 @@ pub struct SessionReport {
 
 /// An entry and how often it changed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
+pub struct EntryVersion {
     pub entry: TranscriptEntry,
     /// Rises when the entry at this position changes; part of the key of the view's cache.
     pub version: u64,
@@ -74,7 +74,7 @@ pub struct Search {
 pub struct SessionView {
     pub session_id: Option<SessionId>,
     /// The window.
-    pub entries: BTreeMap<u64, Held>,
+    pub entries: BTreeMap<u64, EntryVersion>,
     /// Whether the window begins with the session's first entry.
     pub at_start: bool,
     /// Newer entries lie between the window and the end: they were let go, or never loaded.
@@ -309,14 +309,15 @@ impl SessionView {
 
     fn hold(&mut self, entry: TranscriptEntry) {
         match self.entries.get_mut(&entry.position) {
-            Some(held) if held.entry == entry => {}
+            Some(known) if known.entry == entry => {}
             found => {
                 self.versions += 1;
                 let version = self.versions;
                 match found {
-                    Some(held) => *held = Held { entry, version },
+                    Some(known) => *known = EntryVersion { entry, version },
                     None => {
-                        self.entries.insert(entry.position, Held { entry, version });
+                        self.entries
+                            .insert(entry.position, EntryVersion { entry, version });
                     }
                 }
             }
@@ -587,7 +588,7 @@ impl SessionView {
 
     /// Goes to the next jump target from where the reader is; false when there is none in that direction.
     pub fn next_landmark(&mut self, jump_target: JumpTarget, forward: bool) -> bool {
-        let is = |held: &Held| jump_target.is(&held.entry);
+        let is = |known: &EntryVersion| jump_target.is(&known.entry);
         let marks: Vec<u64> = self
             .visible()
             .iter()

@@ -97,7 +97,7 @@ pub struct EntryKey {
 pub type CardKey = String;
 
 /// Entries of one generation; two are kept, so that what is on screen is never among what is forgotten.
-const KEPT: usize = 500;
+const MOST_ENTRIES: usize = 500;
 
 #[derive(Debug, Default)]
 pub struct ViewCache {
@@ -246,7 +246,7 @@ impl ViewCache {
         links: impl FnOnce() -> Vec<Link>,
         make: impl FnOnce(&CodeColors) -> Vec<Line<'static>>,
     ) -> Lines {
-        if self.entries.len() >= KEPT {
+        if self.entries.len() >= MOST_ENTRIES {
             self.older = std::mem::take(&mut self.entries);
         }
         let (older, code, scope) = (&mut self.older, &self.code, self.scope);
