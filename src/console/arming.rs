@@ -322,7 +322,6 @@ impl Arming {
         }
     }
 
-    /// The terminal regained focus.
     pub fn focus_gained(&mut self, now: Millis) {
         self.focus_gained = Some(now);
     }

@@ -38,7 +38,6 @@ impl Drafts {
         self.files.remove(&session).unwrap_or_default()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.texts.len() + self.files.len() + self.sent.len()
     }

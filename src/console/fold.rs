@@ -14,11 +14,8 @@ use crate::protocol::session::{ContinuationSummary, Session, Usage};
 /// What the world cannot know from an event alone and should ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// The continuation's row.
     Continuation(ContinuationId),
-    /// The delivery's row.
     Delivery(OutboxId),
-    /// The session's row.
     Session(SessionId),
     /// A piece of an open stream.
     Stream,

@@ -155,7 +155,6 @@ impl Hosts {
         !self.others.is_empty()
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.others.len() + 1
     }

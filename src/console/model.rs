@@ -27,7 +27,6 @@ pub enum Tone {
 /// Something to be told to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// How serious.
     pub tone: Tone,
     /// The words: outside text may stand in them.
     pub text: String,
@@ -38,7 +37,6 @@ pub struct Notice {
 pub struct Model {
     /// Now, as of the last message.
     pub now: Now,
-    /// Where the engine is.
     pub hosting: Hosting,
     /// Whether commands may be sent at all.
     pub access: Access,

@@ -19,7 +19,6 @@ use crate::console::world::World;
 /// How long a settled item stays visible at least.
 pub const LINGER_MS: u64 = 5_000;
 
-/// The queue's own state.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueueState {
     /// Items in display order.

@@ -13,7 +13,6 @@ use crate::protocol::request::Outcome;
 /// Approvals whose rehearsals are kept; the one asked for longest ago goes first.
 const KEPT: usize = 20;
 
-/// Where a rehearsal stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RehearsalState {
     Running,

@@ -36,7 +36,6 @@ impl StatusLevel {
     }
 }
 
-/// How an installation stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Status {
     /// What matters most.

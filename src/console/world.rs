@@ -16,7 +16,6 @@ use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, Snapshot};
 
-/// An open model stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
     pub session_id: SessionId,
@@ -69,7 +68,6 @@ impl CallResult {
     };
 }
 
-/// Everything known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     /// Newest durable event contained.
@@ -88,7 +86,6 @@ pub struct World {
     pub deliveries: BTreeMap<OutboxId, OutboxItem>,
     /// What runs left and nobody has dismissed.
     pub leftovers: BTreeMap<ToolCallId, Leftovers>,
-    /// Open model streams.
     pub streams: BTreeMap<ContinuationId, Stream>,
     /// When a model that failed is asked again.
     pub retries: BTreeMap<ContinuationId, Timestamp>,

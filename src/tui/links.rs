@@ -272,7 +272,6 @@ impl LinkTable {
         targets.is_ok_and(|targets| targets.len() >= MOST_NUMBERS)
     }
 
-    /// Forgets all numbers.
     pub fn clear(&self) {
         if let Ok(mut targets) = self.targets.lock() {
             targets.clear();

@@ -32,7 +32,6 @@ pub enum Message {
     FocusLost,
     /// A new size in cells.
     Resize(u16, u16),
-    /// A daemon says something.
     Daemon(HostId, DaemonMessage),
     /// The external editor ended: its text, or why there is none.
     Edited(Result<String, String>),
@@ -53,7 +52,6 @@ pub enum Message {
 }
 
 impl Effect {
-    /// Asks the engine something.
     pub fn ask(query: impl Into<Query>) -> Self {
         Self::Query(query.into())
     }
@@ -119,7 +117,6 @@ pub enum Effect {
     Submit(Command),
     /// Submit a command to every daemon.
     SubmitToAll(Command),
-    /// Ask something.
     Query(Query),
     /// Follow the deltas of these sessions.
     SetDeltas(Vec<SessionId>),
@@ -127,16 +124,12 @@ pub enum Effect {
     Copy(String),
     /// Edit text in the configured editor.
     OpenEditor(String),
-    /// Load another theme.
     LoadTheme(String),
-    /// Try to connect now.
     Reconnect,
     Quit(QuitKind),
     Suspend,
-    /// Draw everything again.
     Redraw,
     Bell,
-    /// Load another keymap.
     LoadKeymap(String),
     /// Tell who looks elsewhere how many questions wait.
     Notify(usize),

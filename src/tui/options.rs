@@ -31,14 +31,12 @@ pub struct ConsoleOptions {
     pub access: Access,
     /// Colours of the terminal; [`ColorDepth::None`] under `NO_COLOR`.
     pub depth: ColorDepth,
-    /// Where the engine is.
     pub hosting: Hosting,
     /// Who sits here; the actor of every command (a remote client's daemon ignores it).
     pub actor: Actor,
     /// `$VISUAL` or `$EDITOR`, when set.
     pub editor: Option<Editor>,
     pub clock: Clock,
-    /// Notifications of the terminal.
     pub notify: Notify,
     /// Whether the title of the terminal says how many questions wait.
     pub title: bool,

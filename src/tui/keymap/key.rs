@@ -8,7 +8,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd)]
 pub struct Key {
     pub code: KeyCode,
-    /// Control held.
     pub ctrl: bool,
     pub alt: bool,
     /// Shift held, for keys that are not characters.

@@ -10,7 +10,6 @@ use crate::tui::keymap::key::{Key, print_sequence};
 pub struct Binding {
     /// Keys in a row.
     pub keys: Vec<Key>,
-    /// What they mean.
     pub action: Action,
 }
 

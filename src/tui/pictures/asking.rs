@@ -35,7 +35,6 @@ pub struct Question {
 
 #[derive(Debug, Default)]
 pub struct Reply {
-    /// How pictures are drawn.
     pub graphics: Graphics,
     pub typed: Vec<InputEvent>,
     /// Whether an answer may still come.

@@ -138,7 +138,6 @@ impl Placements {
         }
     }
 
-    /// How pictures are shown.
     pub fn graphics(&self) -> Graphics {
         self.graphics
     }

@@ -60,7 +60,6 @@ pub const ONE_PANE: (u16, u16) = (60, 16);
 pub struct Toast {
     /// The words; shown through `shown`.
     pub text: String,
-    /// How serious.
     pub tone: Tone,
     pub until: Millis,
     /// Which screen it is about: on another one it is gone.
@@ -248,12 +247,10 @@ impl State {
         }
     }
 
-    /// Wants a frame.
     pub fn touch(&mut self, dirty: Dirty) {
         self.dirty = self.dirty.max(dirty);
     }
 
-    /// Shows a notice.
     pub fn toast(&mut self, tone: Tone, text: impl Into<String>) {
         self.toast = Some(Toast {
             text: text.into(),
@@ -299,7 +296,6 @@ impl State {
         }
     }
 
-    /// Which keys hold now.
     pub fn context(&self) -> Context {
         let screen = if self.replay.is_some() {
             Context::Replay

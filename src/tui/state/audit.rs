@@ -33,7 +33,6 @@ pub enum Chain {
     Failed(String),
 }
 
-/// What the screen knows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditPanel {
     /// Rows by number.

@@ -26,7 +26,6 @@ pub(super) const OFFERED: usize = 1;
 #[derive(Debug, Clone, PartialEq)]
 pub struct AutonomySelector {
     pub channel: String,
-    /// Highlighted level.
     pub chosen: Autonomy,
     /// How long it holds, where it is raised: index into [`LASTS`].
     pub lasts: usize,

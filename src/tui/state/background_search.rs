@@ -51,7 +51,6 @@ impl SearchTarget {
     }
 }
 
-/// A search under way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackgroundSearch {
     pub target: SearchTarget,
@@ -118,7 +117,6 @@ impl BackgroundSearch {
         self.asked && self.page(session_id) == *query
     }
 
-    /// Looks through a page.
     pub fn look(&mut self, entries: &[TranscriptEntry]) -> Found {
         self.asked = false;
         let visible = visible_of(entries.iter());

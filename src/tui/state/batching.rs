@@ -81,7 +81,6 @@ pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Opens the table.
 pub fn open(state: &mut State, action: Action, reason: Option<String>) {
     let marks = &state.model.queue.marks;
     let is_stack = marks.is_empty();

@@ -26,7 +26,6 @@ pub struct Opened {
     pub entry: Known<Box<CacheEntry>>,
 }
 
-/// What the screen knows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CacheCostPanel {
     /// Counters and limits of the cache.

@@ -95,7 +95,6 @@ pub fn in_flight(turn: &Continuation) -> impl Iterator<Item = &ToolCall> {
         .filter(move |call| runs && call.state == ToolCallState::Started)
 }
 
-/// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContinuationsPanel {
     /// Turns by id.

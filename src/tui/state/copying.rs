@@ -10,7 +10,6 @@ use crate::tui::state::panel::{self, ScreenKind};
 use crate::tui::state::panels;
 use crate::tui::state::screen::Screen;
 
-/// What a copy takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copied {
     /// The id of what is selected.

@@ -4,7 +4,6 @@ use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, Datase
 use crate::protocol::ids::DatasetId;
 use crate::tui::state::list::ListDetail;
 
-/// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DatasetsPanel {
     /// Datasets; none = not answered yet.
@@ -12,7 +11,6 @@ pub struct DatasetsPanel {
     pub list: ListDetail<DatasetId>,
     /// What is in the selected one.
     pub description: Option<(DatasetId, Result<DatasetDescription, String>)>,
-    /// What was asked last.
     pub answer: Option<DatasetAnswer>,
     /// Why the list could not be read.
     pub problem: Option<String>,

@@ -201,7 +201,6 @@ pub fn upload(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
     }]
 }
 
-/// An upload ended.
 pub fn uploaded(state: &mut State, result: Result<Dataset, String>) {
     match result {
         Ok(dataset) => {

@@ -68,7 +68,6 @@ pub fn lost(state: &mut State) {
     }
 }
 
-/// Moves between the choices.
 pub fn turn(state: &mut State, forward: bool) {
     if let Some(dialog) = top(state) {
         match &mut dialog.about {

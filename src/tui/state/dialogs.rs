@@ -97,7 +97,7 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
     let line = if forward { 1 } else { -1 };
     match state.modals.last_mut() {
         Some(Modal::Quit { choices, chosen }) => {
-            *chosen = neighbor(*chosen, choices.len(), forward)
+            *chosen = neighbor(*chosen, choices.len(), forward);
         }
         Some(Modal::Release(release)) => {
             release.chosen = neighbor(release.chosen, release.places(), forward);

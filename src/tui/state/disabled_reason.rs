@@ -144,7 +144,6 @@ pub fn scope(action: Action) -> Option<Scope> {
     }
 }
 
-/// Whether it sends something.
 fn sends(action: Action) -> bool {
     TURN.contains(&action)
         || [

@@ -32,7 +32,6 @@ pub enum Word {
 }
 
 impl Word {
-    /// The word shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Problem => "problem",
@@ -80,7 +79,6 @@ pub struct Row {
     pub more: Vec<String>,
 }
 
-/// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DoctorPanel {
     pub doctor: Known<Box<Doctor>>,
@@ -103,7 +101,6 @@ pub struct DoctorPanel {
 }
 
 impl DoctorPanel {
-    /// The selected check.
     pub fn chosen(&self) -> Option<&Row> {
         self.row(self.list.selected.as_ref()?)
     }

@@ -194,7 +194,6 @@ fn key_of(state: &State, action: Action) -> String {
     key.unwrap_or_else(|| action.name().to_owned())
 }
 
-/// Microseconds for people.
 fn micros(micros: u64) -> String {
     if micros < 1000 {
         format!("{micros} µs")

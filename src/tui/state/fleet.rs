@@ -10,11 +10,9 @@ use crate::tui::state::list::ListDetail;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FleetKey {
     pub host: HostId,
-    /// The channel's name.
     pub channel: String,
 }
 
-/// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FleetPanel {
     /// The channels.

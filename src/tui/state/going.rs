@@ -66,7 +66,6 @@ pub(super) fn stays_in_replay(state: &mut State) -> bool {
     state.replay.is_some()
 }
 
-/// Opens a session's transcript.
 pub fn open_session(state: &mut State, id: SessionId) -> Vec<Effect> {
     if stays_in_replay(state) {
         return Vec::new();

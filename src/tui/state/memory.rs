@@ -28,7 +28,6 @@ const MOST: usize = 500;
 /// Texts of what would go that are asked for at once.
 const TEXTS: usize = 40;
 
-/// What the screen shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum View {
     /// Scopes and what they hold.
@@ -124,16 +123,13 @@ pub struct MemoryLists {
     pub routines: ListDetail<RoutineId>,
 }
 
-/// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryPanel {
     pub view: View,
     /// Whether the second pane has the keys: the scopes, or the runs.
     pub second: bool,
     pub lists: MemoryLists,
-    /// The chosen scope.
     pub place: Place,
-    /// Counts and sizes.
     pub stats: Option<MemoryStats>,
     /// What a person should look through.
     pub review: Option<MemoryReview>,
@@ -405,7 +401,6 @@ impl MemoryPanel {
         self.marked.retain(|id| ids.contains(id));
     }
 
-    /// Takes a further page.
     pub(super) fn append(&mut self, page: Page<Memory>) {
         let rows = self.rows.get_or_insert_default();
         let known: BTreeSet<MemoryId> = rows.iter().map(|row| row.memory.id).collect();

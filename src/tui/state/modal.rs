@@ -29,7 +29,6 @@ use crate::tui::state::tool_lists::ToolLists;
 pub enum HelpScope {
     /// What can be done on this screen.
     Screen,
-    /// Every action.
     All,
 }
 
@@ -57,7 +56,6 @@ impl HelpGroup {
 /// The searchable list of actions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Help {
-    /// Which actions.
     pub scope: HelpScope,
     /// The context the actions are executed in.
     pub context: Context,
@@ -74,7 +72,6 @@ pub struct Help {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirm {
     pub title: String,
-    /// What will happen.
     pub lines: Vec<String>,
     /// Label of going on.
     pub label: &'static str,
@@ -274,7 +271,6 @@ impl History {
 pub enum DiscoveryState {
     /// Nobody asked for one.
     Idle,
-    /// Under way.
     Searching,
     Finished(Discovery),
     /// Why it was not made.
@@ -292,7 +288,6 @@ pub struct ModelsDialog {
     pub list: ListDetail<String>,
     /// Why the choice was not taken.
     pub refused: Option<String>,
-    /// The look for servers.
     pub look: DiscoveryState,
 }
 

@@ -85,7 +85,6 @@ pub fn open_help(state: &mut State, scope: HelpScope, unavailable: BTreeMap<Acti
     }));
 }
 
-/// Opens the quit menu.
 pub fn open_quit(state: &mut State) -> Vec<Effect> {
     let choices = match &state.model.hosting {
         Hosting::Embedded { live_channels } if !live_channels.is_empty() => {
@@ -97,7 +96,6 @@ pub fn open_quit(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Opens the release dialog.
 pub fn open_release(state: &mut State) -> Vec<Effect> {
     let Some(release) = Release::open(state.model.world(), state.model.now.wall) else {
         return state.warn("release: no emergency stop is in force");

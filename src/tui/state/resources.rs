@@ -8,7 +8,6 @@ use crate::tui::state::list::ListDetail;
 /// The resource that the screen shows first.
 const FIRST: &str = "tools";
 
-/// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResourcesPanel {
     /// The resource that is shown; none = the first one.

@@ -20,7 +20,6 @@ pub const SHOWN_MS: u64 = 20_000;
 /// A kind of call: channel, tool and arguments in one line.
 type Kind = (String, String, String);
 
-/// What it counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleCoach {
     approved: BTreeMap<Kind, u32>,

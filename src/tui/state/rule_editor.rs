@@ -204,7 +204,6 @@ impl RuleEditor {
         self.value = suggestion(&args, self.field.as_deref(), self.matcher);
     }
 
-    /// Moves to another line.
     pub fn turn(&mut self, forward: bool) {
         let at = Place::ALL.iter().position(|place| *place == self.place);
         let at = at.unwrap_or(0);

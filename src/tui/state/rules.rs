@@ -24,7 +24,6 @@ pub enum RuleText {
     Test,
 }
 
-/// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RulesPanel {
     /// Rules; none = not answered yet.
@@ -48,7 +47,6 @@ impl RulesPanel {
         self.rules.iter().flatten().find(|rule| rule.id == id)
     }
 
-    /// A permission by id.
     pub fn grant(&self, id: ApprovalId) -> Option<&Grant> {
         self.grants.iter().flatten().find(|one| one.id == id)
     }

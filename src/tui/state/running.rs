@@ -16,7 +16,6 @@ use crate::tui::state::{
 };
 use crate::tui::{assets, fuzzy};
 
-/// Carries out a line.
 pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
     let line = line.trim();
     let (word, argument) = match line.split_once(char::is_whitespace) {
@@ -178,7 +177,6 @@ fn session(state: &mut State, wanted: &str) -> Vec<Effect> {
     }
 }
 
-/// Goes to a resource.
 fn open_resource(state: &mut State, resource: &'static Resource) -> Vec<Effect> {
     if state.screens.resources.shown != Some(resource) {
         state.screens.resources = ResourcesPanel {

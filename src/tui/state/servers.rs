@@ -3,7 +3,6 @@
 use crate::protocol::mcp::{McpServer, McpServerReview};
 use crate::tui::state::list::ListDetail;
 
-/// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServersPanel {
     /// Servers; none = not answered yet.

@@ -15,7 +15,6 @@ use crate::tui::state::{deciding, opening};
 /// What is expected of a text that says until when something holds.
 pub const EXPECTED: &str = "a time like 30m, 8h or 7d, a day like 2026-12-24, or a time like 2026-12-24 18:00; not over yet";
 
-/// Opens the dialog.
 pub fn open(state: &mut State, bound: Bound, approval: Approval) {
     let shape = Shape {
         bound,

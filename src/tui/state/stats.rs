@@ -70,7 +70,6 @@ impl StatsRange {
     }
 }
 
-/// What the screen knows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatsPanel {
     /// The time that is shown.

@@ -35,12 +35,9 @@ pub enum Edit {
     Down,
     WordLeft,
     WordRight,
-    /// Start of the line.
     Home,
     End,
-    /// Delete before the cursor.
     DeleteBack,
-    /// Delete under the cursor.
     DeleteForward,
     /// Delete the word before the cursor.
     DeleteWord,
@@ -48,7 +45,6 @@ pub enum Edit {
     KillToEnd,
     /// Delete to the start of the line.
     KillToStart,
-    /// Break the line.
     Newline,
 }
 

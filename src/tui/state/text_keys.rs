@@ -65,7 +65,6 @@ fn changed(state: &mut State) {
     }
 }
 
-/// The external editor ended.
 pub fn edited(state: &mut State, result: Result<String, String>) {
     match result {
         Ok(text) => {

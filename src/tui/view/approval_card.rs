@@ -27,7 +27,6 @@ use crate::tui::view::{paint, rehearsal, unknown};
 pub struct CardLayout {
     /// Columns.
     pub width: usize,
-    /// How much it shows.
     pub detail: CardDetail,
     /// How it shows a change of a file.
     pub diff: DiffLayout,

@@ -35,7 +35,6 @@ impl<'t> Body<'t> {
         }
     }
 
-    /// An empty line.
     pub fn blank(&mut self) {
         self.lines.push(Line::default());
     }

@@ -102,7 +102,6 @@ pub fn confirm(theme: &Theme, confirm: &Confirm, area: Rect, buf: &mut Buffer) {
     paint::line(buf, inner, at + 1, &buttons);
 }
 
-/// How long to snooze.
 pub fn snooze(
     theme: &Theme,
     bound: &Bound,

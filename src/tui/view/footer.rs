@@ -19,7 +19,6 @@ use crate::tui::state::{decide, disabled_reason, offering, panels};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
-/// Draws the notice line.
 pub fn notice(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     if let Some(toast) = &state.toast {
         let role = match toast.tone {
@@ -64,7 +63,6 @@ struct Hint {
     disabled: Option<String>,
 }
 
-/// Draws the key line.
 pub fn keys(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     buf.set_style(area, theme.style(Role::Footer));
     let context = state.context();

@@ -54,7 +54,6 @@ pub struct ListPanel<'a, K> {
     pub none_left: Vec<(Role, String)>,
     /// Headings, each with the number of the row that it stands before.
     pub headings: Vec<(usize, String)>,
-    /// What a row shows.
     pub cells: &'a dyn Fn(&K) -> Vec<Cell>,
     /// Columns that have another role in a row.
     pub roles: &'a dyn Fn(&K) -> Vec<(usize, Role)>,

@@ -180,7 +180,6 @@ fn summary(state: &State, reading: &Reading, out: &mut Body<'_>) {
     out.text(Role::OutsideModel, &summary.text);
 }
 
-/// Everything about a run.
 fn run(state: &State, run: &HygieneRun, out: &mut Body<'_>) {
     let now = state.model.now.wall;
     let took = run
@@ -211,7 +210,6 @@ fn run(state: &State, run: &HygieneRun, out: &mut Body<'_>) {
     out.field("id", Role::TextMuted, &run.id.to_string());
 }
 
-/// Everything about a routine.
 fn routine(state: &State, routine: &Routine, out: &mut Body<'_>) {
     out.text(Role::Outside, &routine.prompt);
     out.blank();

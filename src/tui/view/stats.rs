@@ -35,7 +35,6 @@ const TABLE: [Column; 9] = [
     column(6, 2, Role::Text, Fit::Right),
 ];
 
-/// What a chart shows.
 struct Chart {
     title: &'static str,
     /// The numbers of the whole time.

@@ -44,7 +44,6 @@ pub const fn column(least: usize, priority: u8, role: Role, fit: Fit) -> Column 
 }
 
 pub enum Row {
-    /// A heading between rows.
     Heading(String),
     Cells {
         /// What it shows, in the order of the columns.
@@ -56,7 +55,6 @@ pub enum Row {
     },
 }
 
-/// Columns with their titles.
 pub struct Table<'t> {
     pub theme: &'t Theme,
     pub titles: &'t [&'static str],
