@@ -81,35 +81,65 @@ impl Names {
     }
 }
 
-/// Everything that is counted. Since the start of the process: who scrapes it sees the start as a reset.
-pub struct Metrics {
-    registry: Registry,
-    models: Names,
-    tools: Names,
-    messages: Counts<1>,
-    turns: Counts<2>,
-    turn_times: Times<1>,
-    model_requests: Counts<2>,
-    model_times: Times<1>,
-    model_tokens: Counts<2>,
-    model_cost: Sums<1>,
-    tool_calls: Counts<2>,
-    tool_times: Times<1>,
-    verdicts: Counts<1>,
-    approvals_requested: Counts<1>,
-    approvals_decided: Counts<3>,
-    approval_times: Times<1>,
-    escalation_steps: Counts<2>,
-    sends: Counts<2>,
-    send_times: Times<1>,
-    cache_lookups: Counts<1>,
-    budgets: Counts<2>,
-    backups: Counts<1>,
-    commits: Counts<1>,
-    commands: Counter,
-    commit_failures: Counter,
-    commit_times: Histogram,
-    streams: Gauge,
+/// The metrics, in the order in which they are written: type, beginning, name and help of each. Counters get the ending
+/// `_total` when they are written.
+macro_rules! metrics {
+    ($($field:ident: $type:ty = $metric:expr, $name:literal, $help:literal;)+) => {
+        /// Everything that is counted. Since the start of the process: who scrapes it sees the start as a reset.
+        pub struct Metrics {
+            registry: Registry,
+            models: Names,
+            tools: Names,
+            $($field: $type,)+
+        }
+
+        impl Default for Metrics {
+            fn default() -> Self {
+                let mut registry = Registry::with_prefix(PREFIX);
+                Self {
+                    models: Names::default(),
+                    tools: Names::default(),
+                    $($field: add(&mut registry, $name, $help, $metric),)+
+                    registry,
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    messages: Counts<1> = Counts::default(), "messages_received", "Messages that were accepted";
+    turns: Counts<2> = Counts::default(), "turns", "Turns that ended, or were interrupted, by how";
+    turn_times: Times<1> = times(of_turns), "turn_duration_seconds",
+        "From a message to its complete answer, waiting for people included";
+    model_requests: Counts<2> = Counts::default(), "model_requests", "Calls of models, by outcome";
+    model_times: Times<1> = times(of_turns), "model_request_duration_seconds", "Time of a call of a model";
+    model_tokens: Counts<2> = Counts::default(), "model_tokens",
+        "Tokens of calls of models; cached_input and cache_write are parts of input";
+    model_cost: Sums<1> = Sums::default(), "model_cost_usd", "Cost of calls of models whose price is known";
+    tool_calls: Counts<2> = Counts::default(), "tool_calls", "Calls of tools that are settled, by how";
+    tool_times: Times<1> = times(of_calls), "tool_duration_seconds", "Time that a tool ran";
+    verdicts: Counts<1> = Counts::default(), "policy_verdicts", "What the policy said of proposed calls";
+    approvals_requested: Counts<1> = Counts::default(), "approvals_requested", "Questions that people were asked";
+    approvals_decided: Counts<3> = Counts::default(), "approvals_decided",
+        "Answers of people, and questions that expired, by surface";
+    approval_times: Times<1> = times(of_people), "approval_wait_seconds", "From a question to its answer or its end";
+    escalation_steps: Counts<2> = Counts::default(), "escalation_steps",
+        "Steps of escalations whose end is known, by channel and outcome";
+    sends: Counts<2> = Counts::default(), "sends", "Parts of messages that were sent, by outcome";
+    send_times: Times<1> = times(of_calls), "send_duration_seconds",
+        "Time until the platform accepted or refused a part";
+    cache_lookups: Counts<1> = Counts::default(), "response_cache_lookups",
+        "Look-ups in the response cache, by outcome";
+    budgets: Counts<2> = Counts::default(), "budgets_reached", "Times that a budget was nearly or wholly used up";
+    backups: Counts<1> = Counts::default(), "backups", "Backups that the daemon began, by outcome";
+    commits: Counts<1> = Counts::default(), "store_commits", "Commits of the database, by class";
+    commands: Counter = Counter::default(), "store_commands", "Commands that commits held";
+    commit_failures: Counter = Counter::default(), "store_commit_failures",
+        "Transactions of the database that were lost";
+    commit_times: Histogram = Histogram::new(COMMITS.iter().copied()), "store_commit_duration_seconds",
+        "Time of a commit, its commands included";
+    streams: Gauge = Gauge::default(), "event_streams", "Streams of events that consoles and programs follow";
 }
 
 impl fmt::Debug for Metrics {
@@ -157,162 +187,6 @@ fn label(name: &'static str, value: &str) -> (&'static str, String) {
 
 fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        let mut registry = Registry::with_prefix(PREFIX);
-        // Counters get the ending `_total` when they are written.
-        Self {
-            models: Names::default(),
-            tools: Names::default(),
-            messages: add(
-                &mut registry,
-                "messages_received",
-                "Messages that were accepted",
-                Counts::default(),
-            ),
-            turns: add(
-                &mut registry,
-                "turns",
-                "Turns that ended, or were interrupted, by how",
-                Counts::default(),
-            ),
-            turn_times: add(
-                &mut registry,
-                "turn_duration_seconds",
-                "From a message to its complete answer, waiting for people included",
-                times(of_turns),
-            ),
-            model_requests: add(
-                &mut registry,
-                "model_requests",
-                "Calls of models, by outcome",
-                Counts::default(),
-            ),
-            model_times: add(
-                &mut registry,
-                "model_request_duration_seconds",
-                "Time of a call of a model",
-                times(of_turns),
-            ),
-            model_tokens: add(
-                &mut registry,
-                "model_tokens",
-                "Tokens of calls of models; cached_input and cache_write are parts of input",
-                Counts::default(),
-            ),
-            model_cost: add(
-                &mut registry,
-                "model_cost_usd",
-                "Cost of calls of models whose price is known",
-                Sums::default(),
-            ),
-            tool_calls: add(
-                &mut registry,
-                "tool_calls",
-                "Calls of tools that are settled, by how",
-                Counts::default(),
-            ),
-            tool_times: add(
-                &mut registry,
-                "tool_duration_seconds",
-                "Time that a tool ran",
-                times(of_calls),
-            ),
-            verdicts: add(
-                &mut registry,
-                "policy_verdicts",
-                "What the policy said of proposed calls",
-                Counts::default(),
-            ),
-            approvals_requested: add(
-                &mut registry,
-                "approvals_requested",
-                "Questions that people were asked",
-                Counts::default(),
-            ),
-            approvals_decided: add(
-                &mut registry,
-                "approvals_decided",
-                "Answers of people, and questions that expired, by surface",
-                Counts::default(),
-            ),
-            approval_times: add(
-                &mut registry,
-                "approval_wait_seconds",
-                "From a question to its answer or its end",
-                times(of_people),
-            ),
-            escalation_steps: add(
-                &mut registry,
-                "escalation_steps",
-                "Steps of escalations whose end is known, by channel and outcome",
-                Counts::default(),
-            ),
-            sends: add(
-                &mut registry,
-                "sends",
-                "Parts of messages that were sent, by outcome",
-                Counts::default(),
-            ),
-            send_times: add(
-                &mut registry,
-                "send_duration_seconds",
-                "Time until the platform accepted or refused a part",
-                times(of_calls),
-            ),
-            cache_lookups: add(
-                &mut registry,
-                "response_cache_lookups",
-                "Look-ups in the response cache, by outcome",
-                Counts::default(),
-            ),
-            budgets: add(
-                &mut registry,
-                "budgets_reached",
-                "Times that a budget was nearly or wholly used up",
-                Counts::default(),
-            ),
-            backups: add(
-                &mut registry,
-                "backups",
-                "Backups that the daemon began, by outcome",
-                Counts::default(),
-            ),
-            commits: add(
-                &mut registry,
-                "store_commits",
-                "Commits of the database, by class",
-                Counts::default(),
-            ),
-            commands: add(
-                &mut registry,
-                "store_commands",
-                "Commands that commits held",
-                Counter::default(),
-            ),
-            commit_failures: add(
-                &mut registry,
-                "store_commit_failures",
-                "Transactions of the database that were lost",
-                Counter::default(),
-            ),
-            commit_times: add(
-                &mut registry,
-                "store_commit_duration_seconds",
-                "Time of a commit, its commands included",
-                Histogram::new(COMMITS.iter().copied()),
-            ),
-            streams: add(
-                &mut registry,
-                "event_streams",
-                "Streams of events that consoles and programs follow",
-                Gauge::default(),
-            ),
-            registry,
-        }
-    }
 }
 
 fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
