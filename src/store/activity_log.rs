@@ -71,6 +71,19 @@ fn shown<T: std::fmt::Display>(value: Option<T>) -> Option<DisplayValue<T>> {
     value.map(display)
 }
 
+/// A line with what every line has.
+macro_rules! activity {
+    ($level:ident, $event:ident, $($fields:tt)+) => {
+        tracing::$level!(
+            target: TARGET,
+            event = $event.body.kind(),
+            session = shown($event.session_id),
+            continuation = shown($event.continuation_id),
+            $($fields)+
+        )
+    };
+}
+
 /// Writes the line of an event, if it has one; `ended` is the turn that it ends or interrupts.
 pub fn note(event: &Event, ended: Option<&OpenTurn>) {
     if !enabled!(target: TARGET, Level::INFO) {
@@ -89,11 +102,9 @@ pub fn note(event: &Event, ended: Option<&OpenTurn>) {
             stop: _,
             answered_by: _,
             notes: _,
-        } => tracing::info!(
-            target: TARGET,
-            event = event.body.kind(),
-            session = shown(event.session_id),
-            continuation = shown(event.continuation_id),
+        } => activity!(
+            info,
+            event,
             step,
             model,
             duration_ms = latency_ms,
@@ -112,11 +123,7 @@ pub fn note(event: &Event, ended: Option<&OpenTurn>) {
             preview,
             duration_ms,
             cached,
-        } => tracing::info!(
-            target: TARGET,
-            event = event.body.kind(),
-            session = shown(event.session_id),
-            continuation = shown(event.continuation_id),
+        } => activity!(info, event,
             call = %call_id,
             tool = name,
             state = state.as_str(),
@@ -133,11 +140,7 @@ pub fn note(event: &Event, ended: Option<&OpenTurn>) {
             class,
             channel,
             part,
-        } => tracing::info!(
-            target: TARGET,
-            event = event.body.kind(),
-            session = shown(event.session_id),
-            continuation = shown(event.continuation_id),
+        } => activity!(info, event,
             delivery = %outbox_id,
             channel,
             class = class.as_str(),
@@ -160,11 +163,9 @@ pub fn note(event: &Event, ended: Option<&OpenTurn>) {
 }
 
 fn turn(event: &Event, end: &TurnEnd<'_>, known: Option<&OpenTurn>) {
-    tracing::info!(
-        target: TARGET,
-        event = event.body.kind(),
-        session = shown(event.session_id),
-        continuation = shown(event.continuation_id),
+    activity!(
+        info,
+        event,
         channel = known.map(|turn| turn.channel.as_str()),
         state = end.state.as_str(),
         duration_ms = known.map(|turn| event.at.millis_since(turn.since)),
@@ -207,11 +208,7 @@ fn decision(event: &Event, approval: &Approval) {
 }
 
 fn send_failure(event: &Event, delivery: OutboxId, channel: &str, why: &str) {
-    tracing::warn!(
-        target: TARGET,
-        event = event.body.kind(),
-        session = shown(event.session_id),
-        continuation = shown(event.continuation_id),
+    activity!(warn, event,
         delivery = %delivery,
         channel,
         text = at_debug(Some(why)),
