@@ -20,10 +20,11 @@ use crate::store::archive_files;
 use crate::store::audit_chain::AuditHead;
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::error::StoreError;
+use crate::store::integrity::with_ending;
 use crate::store::meta;
 use crate::store::ownership::take_lock;
 use crate::store::reader::Reader;
-use crate::store::schema::{self, DatabaseFile, ReadOnlyDatabase, SCHEMA_VERSION};
+use crate::store::schema::{self, DatabaseFile, ReadOnlyDatabase, SCHEMA_VERSION, remove_if_there};
 use crate::store::sql::Statements;
 
 /// Path of the database inside a backup.
@@ -114,21 +115,11 @@ struct Temporary(Vec<PathBuf>);
 impl Drop for Temporary {
     fn drop(&mut self) {
         for path in &self.0 {
-            match std::fs::remove_file(path) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "a part of a backup stays behind");
-                }
+            if let Err(error) = remove_if_there(path) {
+                tracing::warn!(path = %path.display(), %error, "a part of a backup stays behind");
             }
         }
     }
-}
-
-fn beside(file: &Path, ending: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
 }
 
 pub(crate) fn is_full(error: &io::Error) -> bool {
@@ -190,11 +181,7 @@ fn check_place(file: &Path, dir: &Path) -> Result<PathBuf, BackupError> {
 
 /// An empty file of ours at `path`; what an earlier backup left there is removed.
 fn fresh(path: &Path) -> Result<File, BackupError> {
-    match std::fs::remove_file(path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(place(path, &error)),
-    }
+    remove_if_there(path).map_err(|error| place(path, &error))?;
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -221,14 +208,12 @@ fn write(
 ) -> Result<BackupReport, BackupError> {
     let began = Instant::now();
     let parent = check_place(&request.file, dir)?;
-    let (partial, copy) = (
-        beside(&request.file, ".partial"),
-        beside(&request.file, ".partial.db"),
-    );
+    let partial = with_ending(&request.file, ".partial");
+    let copy = with_ending(&request.file, ".partial.db");
     let temporary = Temporary(vec![
         partial.clone(),
         copy.clone(),
-        beside(&copy, "-journal"),
+        with_ending(&copy, "-journal"),
     ]);
     let out = fresh(&partial)?;
     fresh(&copy)?;
@@ -281,11 +266,7 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
     )
     .map_err(|error| copying(copy, error))?;
     let found = || -> Result<Facts, StoreError> {
-        meta::set(
-            &conn,
-            COPY_MARK,
-            &request.created_at.as_millis().to_string(),
-        )?;
+        meta::set_time(&conn, COPY_MARK, request.created_at)?;
         let verdict: String = conn.value("PRAGMA quick_check(1)", [])?;
         if verdict != "ok" {
             return Err(StoreError::Corrupt(verdict));
@@ -311,9 +292,7 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
                 format: BACKUP_FORMAT,
                 version: request.version.clone(),
                 schema: version,
-                epoch: meta::get(&conn, "epoch")?
-                    .and_then(|text| text.parse().ok())
-                    .unwrap_or(0),
+                epoch: meta::number(&conn, "epoch")?.unwrap_or(0),
                 last_event_seq: count("SELECT coalesce(max(seq), 0) FROM events")?,
                 audit_seq: head.seq,
                 audit_hash: hex(&head.hash),

@@ -47,13 +47,6 @@ impl DatasetFiles {
     }
 }
 
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
 /// Folder, name, path and bytes of each file.
 pub(super) fn files(root: &Path) -> io::Result<Vec<(String, String, PathBuf, u64)>> {
     let folders = match std::fs::read_dir(root) {

@@ -14,9 +14,10 @@ use crate::protocol::dataset::Dataset;
 use crate::protocol::ids::DatasetId;
 use crate::store::artifact_files::{failed, make_directory};
 use crate::store::artifacts::{SweptFiles, blocking};
-use crate::store::dataset_files::{ENDING, UPLOADS, files, remove};
+use crate::store::dataset_files::{ENDING, UPLOADS, files};
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
+use crate::store::schema::remove_if_there;
 
 /// Held while files get their names or lose them.
 pub struct DatasetLock {
@@ -127,7 +128,7 @@ impl Store {
             swept.files += 1;
             swept.bytes += bytes;
             if !preview {
-                remove(&path).map_err(|error| failed(&path, &error))?;
+                remove_if_there(&path).map_err(|error| failed(&path, &error))?;
             }
         }
         drop(exclusive);
@@ -141,7 +142,7 @@ impl Store {
             let found = files(&root).map_err(|error| failed(&root, &error))?;
             let unfinished = found.iter().filter(|(_, name, ..)| !name.ends_with(ENDING));
             for (.., path, _) in unfinished {
-                remove(path).map_err(|error| failed(path, &error))?;
+                remove_if_there(path).map_err(|error| failed(path, &error))?;
             }
             Ok(())
         })
@@ -158,7 +159,7 @@ impl Store {
             return Ok(());
         };
         let path = self.dataset_path(dataset);
-        blocking(move || remove(&path).map_err(|error| failed(&path, &error))).await
+        blocking(move || remove_if_there(&path).map_err(|error| failed(&path, &error))).await
     }
 
     /// A dataset by its id.

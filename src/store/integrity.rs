@@ -16,11 +16,16 @@ const RESTORE: &str = "restore a backup with `leverframe restore FILE`";
 /// A log of this length has no page in it.
 const WAL_HEADER: u64 = 32;
 
+/// The path with an ending behind its name.
+pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
 /// The write-ahead log of a database.
 pub(crate) fn wal_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    PathBuf::from(name)
+    with_ending(path, "-wal")
 }
 
 /// Whether there are pages in the log.

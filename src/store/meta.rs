@@ -1,11 +1,29 @@
 //! What the database knows of itself: the table `meta`, one value a key.
 
+use std::str::FromStr;
+
+use crate::clock::Timestamp;
 use crate::store::error::StoreError;
 use crate::store::sql::{Connection, Statements};
 
 /// A value of the `meta` table.
 pub(crate) fn get(conn: &Connection, key: &str) -> Result<Option<String>, StoreError> {
     conn.value_opt("SELECT value FROM meta WHERE key = ?1", [key])
+}
+
+/// A number of the `meta` table; none where it is no number.
+pub(crate) fn number<T: FromStr>(conn: &Connection, key: &str) -> Result<Option<T>, StoreError> {
+    Ok(get(conn, key)?.and_then(|text| text.parse().ok()))
+}
+
+/// A time of the `meta` table.
+pub(crate) fn time(conn: &Connection, key: &str) -> Result<Option<Timestamp>, StoreError> {
+    Ok(number(conn, key)?.map(Timestamp))
+}
+
+/// Sets a time of the `meta` table.
+pub(crate) fn set_time(conn: &Connection, key: &str, at: Timestamp) -> Result<(), StoreError> {
+    set(conn, key, &at.as_millis().to_string())
 }
 
 /// Sets a value of the `meta` table.

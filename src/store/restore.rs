@@ -19,6 +19,7 @@ use crate::store::backup::{DATABASE_MEMBER, MANIFEST_MEMBER, artifact_path, dige
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::dataset_files;
 use crate::store::error::StoreError;
+use crate::store::integrity::with_ending;
 use crate::store::meta;
 use crate::store::ownership::take_lock;
 use crate::store::queries::uncertain::Recovered;
@@ -37,7 +38,6 @@ pub enum RestoreError {
     /// It is no backup of ours, or not a whole one.
     #[error("{file} is not a whole backup: {why}")]
     NotABackup {
-        /// The file.
         file: String,
         /// What is wrong with it.
         why: String,
@@ -45,7 +45,6 @@ pub enum RestoreError {
     /// It was made by a newer program.
     #[error("{file} was made by a newer program ({what}): use that program")]
     Newer {
-        /// The file.
         file: String,
         /// What is newer.
         what: String,
@@ -59,7 +58,6 @@ pub enum RestoreError {
     /// A file or directory cannot be read or written.
     #[error("{path}: {why}")]
     Place {
-        /// Which.
         path: String,
         /// What is wrong with it.
         why: String,
@@ -83,7 +81,6 @@ pub struct RestoreRequest {
     pub existing: Existing,
     /// Name of this instance, for the lock file.
     pub instance: String,
-    /// Now.
     pub now: Timestamp,
     /// Words for the name of what is moved aside: the time, as digits.
     pub stamp: String,
@@ -107,7 +104,6 @@ pub struct RestoreOutcome {
     pub moved_aside: Option<PathBuf>,
     /// Configuration in the backup: path below the configuration directory, content. Nothing of it is written.
     pub config: Vec<(String, Vec<u8>)>,
-    /// What is uncertain.
     pub uncertain: UncertainTotals,
 }
 
@@ -190,12 +186,6 @@ impl Drop for Staging {
     }
 }
 
-fn with_ending(dir: &Path, ending: &str) -> PathBuf {
-    let mut name = dir.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
-}
-
 impl Staging {
     fn new(dir: &Path, instance: &str) -> Result<Self, RestoreError> {
         let path = with_ending(dir, RESTORING);
@@ -262,12 +252,18 @@ impl Staging {
 
 pub(crate) type BackupContents = (BackupManifest, Vec<(String, Vec<u8>)>);
 
+/// Refuses a file for a reason.
+fn refusal(file: &Path) -> impl Fn(String) -> RestoreError {
+    let file = file.display().to_string();
+    move |why| RestoreError::NotABackup {
+        file: file.clone(),
+        why,
+    }
+}
+
 /// Unpacks the members into a directory and compares each with the manifest.
 pub(crate) fn unpack(file: &Path, into: &Path) -> Result<BackupContents, RestoreError> {
-    let refuse = |why: String| RestoreError::NotABackup {
-        file: file.display().to_string(),
-        why,
-    };
+    let refuse = refusal(file);
     let input = File::open(file).map_err(|error| place(file, &error))?;
     if !input.metadata().is_ok_and(|data| data.is_file()) {
         return Err(refuse("it is not a file".to_owned()));
@@ -345,16 +341,12 @@ pub(crate) fn unpack(file: &Path, into: &Path) -> Result<BackupContents, Restore
 
 /// The manifest of a backup, without a look at what follows.
 pub(crate) fn read_manifest_of(file: &Path, input: File) -> Result<BackupManifest, RestoreError> {
-    let broken = |error: io::Error| RestoreError::NotABackup {
-        file: file.display().to_string(),
-        why: format!("it cannot be read as a tar ({error})"),
-    };
+    let refuse = refusal(file);
+    let broken = |error: io::Error| refuse(format!("it cannot be read as a tar ({error})"));
     let mut archive = tar::Archive::new(input);
     let mut entries = archive.entries().map_err(broken)?;
-    let first = entries.next().ok_or_else(|| RestoreError::NotABackup {
-        file: file.display().to_string(),
-        why: "it is empty".to_owned(),
-    })?;
+    let first = entries.next();
+    let first = first.ok_or_else(|| refuse("it is empty".to_owned()))?;
     read_manifest(file, &mut first.map_err(broken)?)
 }
 
@@ -362,11 +354,8 @@ fn read_manifest(
     file: &Path,
     entry: &mut tar::Entry<'_, impl Read>,
 ) -> Result<BackupManifest, RestoreError> {
-    let refuse = |why: String| RestoreError::NotABackup {
-        file: file.display().to_string(),
-        why,
-    };
-    let name = member_name(entry).map_err(refuse)?;
+    let refuse = refusal(file);
+    let name = member_name(entry).map_err(&refuse)?;
     if name != MANIFEST_MEMBER {
         return Err(refuse(format!(
             "its first member is `{}`, not {MANIFEST_MEMBER}",
@@ -526,10 +515,7 @@ pub(crate) fn verify(
     manifest: &BackupManifest,
     now: Timestamp,
 ) -> Result<UncertainTotals, RestoreError> {
-    let refuse = |why: String| RestoreError::NotABackup {
-        file: file.display().to_string(),
-        why,
-    };
+    let refuse = refusal(file);
     let path = dir.join(DATABASE_MEMBER);
     if !path.exists() {
         return Err(refuse("it holds no database".to_owned()));
@@ -594,7 +580,7 @@ pub(crate) fn verify(
     }
     // A backup carries the mark already; what is restored must, whoever packed it.
     let conn = Connection::open(&path).map_err(StoreError::from)?;
-    meta::set(&conn, COPY_MARK, &now.as_millis().to_string())?;
+    meta::set_time(&conn, COPY_MARK, now)?;
     conn.close().map_err(|(_, error)| StoreError::from(error))?;
     File::open(&path)
         .and_then(|file| file.sync_all())

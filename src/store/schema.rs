@@ -1,7 +1,7 @@
 //! The database file: pragmas, identity, migrations. Forward only; a newer or foreign file is not touched.
 
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -9,7 +9,7 @@ use rusqlite_migration::{HookResult, M, Migrations};
 
 use crate::store::error::StoreError;
 use crate::store::immutable::immutable_uri;
-use crate::store::integrity;
+use crate::store::integrity::{self, with_ending};
 
 /// Marks the file as ours: `LFR1`.
 pub const APPLICATION_ID: i32 = 0x4c46_5231;
@@ -19,252 +19,59 @@ const MINIMUM_SQLITE: i32 = 3_051_003;
 /// How long a connection waits for a lock that another one holds.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What brings a database up to date, in order.
+const MIGRATIONS: [&str; 34] = [
+    include_str!("migrations/001_initial.sql"),
+    include_str!("migrations/002_durability.sql"),
+    include_str!("migrations/003_models.sql"),
+    include_str!("migrations/004_memory.sql"),
+    include_str!("migrations/005_rules_and_pairs.sql"),
+    include_str!("migrations/006_channels.sql"),
+    include_str!("migrations/007_pairings.sql"),
+    include_str!("migrations/008_hand_over.sql"),
+    include_str!("migrations/009_private_turns.sql"),
+    include_str!("migrations/010_shown_cards.sql"),
+    include_str!("migrations/011_rules_of_commands.sql"),
+    include_str!("migrations/012_leftovers.sql"),
+    include_str!("migrations/013_speakers.sql"),
+    include_str!("migrations/014_removed_turns.sql"),
+    include_str!("migrations/015_refused_calls.sql"),
+    include_str!("migrations/016_progress_notices.sql"),
+    include_str!("migrations/017_reminders.sql"),
+    include_str!("migrations/018_floods.sql"),
+    include_str!("migrations/019_channel_health.sql"),
+    include_str!("migrations/020_attachments.sql"),
+    include_str!("migrations/021_options.sql"),
+    include_str!("migrations/022_preferences.sql"),
+    include_str!("migrations/023_files.sql"),
+    include_str!("migrations/024_lifetimes.sql"),
+    include_str!("migrations/025_skills.sql"),
+    include_str!("migrations/026_outbound_files.sql"),
+    include_str!("migrations/027_datasets.sql"),
+    include_str!("migrations/028_tool_servers.sql"),
+    include_str!("migrations/029_mcp_surface.sql"),
+    include_str!("migrations/030_channel_kinds.sql"),
+    include_str!("migrations/031_gate.sql"),
+    include_str!("migrations/032_tokens.sql"),
+    include_str!("migrations/033_statistics.sql"),
+    include_str!("migrations/034_escalation.sql"),
+];
+
 fn migrations() -> Migrations<'static> {
-    Migrations::new(vec![
-        M::up_with_hook(
-            include_str!("migrations/001_initial.sql"),
-            |tx: &rusqlite::Transaction<'_>| -> HookResult {
+    let migration = |(before, sql): (usize, &'static str)| {
+        M::up_with_hook(sql, move |tx: &rusqlite::Transaction<'_>| -> HookResult {
+            if before == 0 {
                 tx.pragma_update(None, "application_id", APPLICATION_ID)?;
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/002_durability.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/003_models.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/004_memory.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/005_rules_and_pairs.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/006_channels.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/007_pairings.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/008_hand_over.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/009_private_turns.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/010_shown_cards.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/011_rules_of_commands.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/012_leftovers.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/013_speakers.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/014_removed_turns.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/015_refused_calls.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/016_progress_notices.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/017_reminders.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/018_floods.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/019_channel_health.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/020_attachments.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/021_options.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/022_preferences.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/023_files.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/024_lifetimes.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/025_skills.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/026_outbound_files.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/027_datasets.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/028_tool_servers.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/029_mcp_surface.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/030_channel_kinds.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/031_gate.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/032_tokens.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/033_statistics.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-        M::up_with_hook(
-            include_str!("migrations/034_escalation.sql"),
-            |_: &rusqlite::Transaction<'_>| -> HookResult {
-                crate::crash_point!("migrate.mid");
-                Ok(())
-            },
-        ),
-    ])
+            }
+            crate::crash_point!("migrate.mid");
+            Ok(())
+        })
+    };
+    Migrations::new(MIGRATIONS.into_iter().enumerate().map(migration).collect())
 }
 
 /// Newest schema version this program knows.
-pub const SCHEMA_VERSION: i64 = 34;
+pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// What the migrations up to [`NEW_DATABASE_VERSION`] make of a new file, in one piece. Each of them would read the
 /// whole schema again and wait for the disk.
@@ -419,10 +226,7 @@ fn copy_before_migration(conn: &Connection, path: &Path, version: i64) -> Result
         ))
     };
     let write = || -> std::io::Result<()> {
-        match std::fs::remove_file(&partial) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+        remove_if_there(&partial)?;
         std::fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -444,17 +248,12 @@ fn copy_before_migration(conn: &Connection, path: &Path, version: i64) -> Result
 /// SQLite gives a new file its mode in transactions of its own, and a loss of power in one of them would leave a file
 /// that only a writer can put right.
 pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
-    let beside = |name: &Path, suffix: &str| {
-        let mut name = name.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    let new = beside(path, ".new");
+    let new = with_ending(path, ".new");
     let io = |error: std::io::Error| StoreError::Full(format!("{}: {error}", path.display()));
     // Left by an attempt that died. A log without its database says nothing, and must not be taken for the new one's.
     for file in [path, &new] {
         for suffix in ["-journal", "-wal", "-shm"] {
-            remove_if_there(&beside(file, suffix)).map_err(io)?;
+            remove_if_there(&with_ending(file, suffix)).map_err(io)?;
         }
     }
     remove_if_there(&new).map_err(io)?;
@@ -488,7 +287,8 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn remove_if_there(path: &Path) -> std::io::Result<()> {
+/// Removes a file; none is as well.
+pub(crate) fn remove_if_there(path: &Path) -> std::io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),

@@ -1,10 +1,13 @@
 //! Opening the cache's file: ours with this version, or made anew. A file of another program is left alone.
 
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::store::integrity::with_ending;
+use crate::store::schema::remove_if_there;
 
 /// Marks the file as ours: `LFC1`.
 const APPLICATION_ID: i32 = 0x4c46_4331;
@@ -43,24 +46,10 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
 /// Deletes the file and what SQLite keeps beside it.
 pub(super) fn delete(path: &Path) -> std::io::Result<()> {
-    for file in [
-        beside(path, "-wal"),
-        beside(path, "-shm"),
-        beside(path, "-journal"),
-        path.to_owned(),
-    ] {
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+    for ending in ["-wal", "-shm", "-journal", ""] {
+        remove_if_there(&with_ending(path, ending))?;
     }
     Ok(())
 }
