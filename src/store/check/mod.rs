@@ -4,7 +4,6 @@
 //! database is therefore checked rule by rule, so that no transaction holds the write-ahead log longer than one
 //! rule takes. What needs a ledger outside (what a platform showed, what a tool did) is checked by the crash tests.
 
-mod assignments;
 mod calls;
 mod deliveries;
 mod file;
@@ -12,13 +11,10 @@ mod gate;
 mod hygiene;
 mod log;
 mod memories;
-mod pairings;
+mod people;
 mod routines;
 mod rule;
-mod rules;
 mod starts;
-mod take_overs;
-mod tool_servers;
 mod turns;
 
 use crate::protocol::doctor::{CheckReport, RuleResult};
@@ -29,7 +25,7 @@ use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 14] = [
+const GROUPS: [&[Rule]; 10] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
@@ -38,11 +34,7 @@ const GROUPS: [&[Rule]; 14] = [
     routines::RULES,
     hygiene::RULES,
     memories::RULES,
-    rules::RULES,
-    take_overs::RULES,
-    pairings::RULES,
-    tool_servers::RULES,
-    assignments::RULES,
+    people::RULES,
     gate::RULES,
 ];
 
