@@ -215,7 +215,6 @@ impl Write for Hashing {
 
 /// A file that was written.
 pub struct Written {
-    /// Its bytes.
     pub bytes: u64,
     /// Its SHA-256, in hexadecimal digits.
     pub sha256: String,

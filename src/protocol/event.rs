@@ -583,6 +583,21 @@ impl EventBody {
         }
     }
 
+    /// The approval that this event is about, when it is about one.
+    pub fn approval(&self) -> Option<&Approval> {
+        if let Self::ApprovalRequested { approval }
+        | Self::ApprovalDecided { approval }
+        | Self::ApprovalExpired { approval }
+        | Self::ApprovalAssigned { approval }
+        | Self::ApprovalReminded { approval }
+        | Self::ApprovalFirstAllowed { approval }
+        | Self::ApprovalEscalation { approval } = self
+        {
+            return Some(approval);
+        }
+        None
+    }
+
     /// The continuation state this event announces, when it announces one.
     pub fn continuation_state(&self) -> Option<ContinuationState> {
         match self {

@@ -13,7 +13,6 @@ const DIRECTORY: &str = "bridges";
 
 /// The program of one channel.
 pub struct ChannelProgram {
-    /// Name of the channel.
     pub channel: String,
     /// What is run.
     pub program: ProgramSettings,

@@ -1,7 +1,12 @@
 //! Signals that end the process in order, and the one that stops its engine.
 
 use anyhow::Context as _;
+use rustix::process::getuid;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::protocol::command::Actor;
+use crate::protocol::enums::Surface;
+use crate::protocol::request::{Command, Envelope};
 
 /// SIGTERM, SIGINT and, where a terminal is the reason to run, SIGHUP, as one stream.
 pub struct EndSignals {
@@ -46,6 +51,21 @@ async fn received(signal: Option<&mut Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,
+    }
+}
+
+/// A command that came by signal: only this user and root can send one.
+pub fn by_signal(command: Command) -> Envelope {
+    Envelope {
+        command,
+        actor: Actor::Operator {
+            uid: getuid().as_raw(),
+            name: "signal".to_owned(),
+            person: None,
+        },
+        surface: Surface::Cli,
+        idempotency_key: None,
+        trace: None,
     }
 }
 

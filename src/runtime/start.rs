@@ -62,7 +62,6 @@ pub enum StartError {
 
 /// Everything that lives in this process.
 pub struct Running {
-    /// The engine.
     pub engine: Engine,
     /// Every address it is reached at, `unix:…` first.
     pub addresses: Vec<String>,

@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rustix::process::{Pid, Signal, getuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::task::JoinHandle;
 
 use crate::client::console_client::ConsoleClient;
 use crate::clock::Timestamp;
-use crate::protocol::command::Actor;
-use crate::protocol::enums::Surface;
-use crate::protocol::request::{Command, EmergencyStop, Envelope};
+use crate::protocol::request::{Command, EmergencyStop};
 use crate::runtime::offline::database_of;
-use crate::runtime::signals::StopSignal;
+use crate::runtime::signals::{StopSignal, by_signal};
 use crate::store::error::StoreError;
 use crate::store::files::holding_process;
 use crate::store::offline::Offline;
@@ -36,19 +34,8 @@ pub fn obey(mut signal: StopSignal, client: Arc<dyn ConsoleClient>) -> JoinHandl
     tokio::spawn(async move {
         while signal.next().await {
             tracing::warn!("SIGUSR1: emergency stop");
-            let envelope = Envelope {
-                command: Command::EmergencyStop(EmergencyStop { reason: None }),
-                // Only this user and root can send it.
-                actor: Actor::Operator {
-                    uid: getuid().as_raw(),
-                    name: "signal".to_owned(),
-                    person: None,
-                },
-                surface: Surface::Cli,
-                idempotency_key: None,
-                trace: None,
-            };
-            if let Err(problem) = client.submit(envelope).await {
+            let stop = Command::EmergencyStop(EmergencyStop { reason: None });
+            if let Err(problem) = client.submit(by_signal(stop)).await {
                 tracing::error!(%problem, "the emergency stop by signal");
             }
         }

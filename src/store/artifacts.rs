@@ -21,7 +21,8 @@ use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::reader::Reader;
-use crate::store::sql::{Statements, params};
+use crate::store::schema::remove_if_there;
+use crate::store::sql::{Statements, columns, params};
 
 /// Media type of a text.
 pub const TEXT: &str = "text/plain; charset=utf-8";
@@ -226,12 +227,7 @@ fn read_file(root: &Path, hash: ArtifactHash) -> Result<Vec<u8>, StoreError> {
 async fn unlink(files: Vec<Candidate>) -> Result<(), StoreError> {
     blocking(move || {
         for file in &files {
-            match std::fs::remove_file(&file.path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed(&file.path, &error));
-                }
-                Ok(()) | Err(_) => {}
-            }
+            remove_if_there(&file.path).map_err(|error| failed(&file.path, &error))?;
         }
         Ok(())
     })
@@ -243,7 +239,6 @@ async fn unlink(files: Vec<Candidate>) -> Result<(), StoreError> {
 pub struct SweptFiles {
     /// Number.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -307,11 +302,10 @@ impl Reader<'_> {
                 [hash],
                 |row| {
                     Ok(ArtifactRow {
-                        artifact: ArtifactRef {
+                        artifact: columns!(row => ArtifactRef {
+                            size, media_type;
                             hash,
-                            size: row.get("size")?,
-                            media_type: row.get("media_type")?,
-                        },
+                        }),
                         created_at: row.get("created_at")?,
                     })
                 },

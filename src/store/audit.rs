@@ -16,7 +16,7 @@ use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Statements, stored};
+use crate::store::sql::{Connection, Statements, columns, stored};
 use serde_json::Value;
 
 /// Where a chain breaks.
@@ -72,13 +72,7 @@ impl Segment {
         conn.row_opt(
             "SELECT to_seq, hash, at FROM audit_segments ORDER BY to_seq DESC LIMIT 1",
             [],
-            |row| {
-                Ok(Self {
-                    to_seq: row.get("to_seq")?,
-                    hash: row.get("hash")?,
-                    at: row.get("at")?,
-                })
-            },
+            |row| Ok(columns!(row => Self { to_seq, hash, at })),
         )
     }
 
@@ -119,15 +113,9 @@ impl Reader<'_> {
             [start],
             |row| {
                 let (seq, at): (u64, Timestamp) = (row.get("seq")?, row.get("at")?);
-                let entry = Entry {
-                    action: row.get("action")?,
-                    actor: row.get("actor")?,
-                    actor_id: row.get("actor_id")?,
-                    surface: row.get("surface")?,
-                    channel: row.get("channel")?,
-                    subject: row.get("subject")?,
-                    detail: row.get("detail")?,
-                };
+                let entry = columns!(row => Entry {
+                    action, actor, actor_id, surface, channel, subject, detail,
+                });
                 let hash: [u8; 32] = row.get("hash")?;
                 let expected = start + count + 1;
                 if seq != expected {

@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::protocol::doctor::{AuditAnchor, AuditRow};
 use crate::protocol::hex::hex;
 use crate::store::error::StoreError;
-use crate::store::sql::{Connection, Statements};
+use crate::store::sql::{Connection, Statements, columns};
 
 /// The end of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,12 +89,7 @@ impl AuditHead {
             .row_opt(
                 "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1",
                 [],
-                |row| {
-                    Ok(Self {
-                        seq: row.get("seq")?,
-                        hash: row.get("hash")?,
-                    })
-                },
+                |row| Ok(columns!(row => Self { seq, hash })),
             )?
             .unwrap_or(Self {
                 seq: 0,

@@ -35,8 +35,8 @@ impl Durability {
 pub trait WriteCommand: Send + 'static {
     /// What the caller gets.
     type Output: Send + 'static;
-    /// Its durability.
-    const DURABILITY: Durability;
+    /// Its durability. Whoever needs less says so.
+    const DURABILITY: Durability = Durability::Durable;
     /// Whether it runs in a transaction of its own in which SQLite looks up no foreign key. Deleting a parent looks
     /// through every child table that has no index for it, which on the tables of the hot path is all of them, row by
     /// row; a command that says so deletes the children itself.

@@ -15,7 +15,7 @@ use crate::store::meta;
 use crate::store::queries::approvals::load_approval;
 use crate::store::queries::sessions::load_session;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Statements, params};
+use crate::store::sql::{Connection, Statements, columns, params};
 
 /// Events after a cursor.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,71 +27,19 @@ pub enum EventsAfter {
 }
 
 fn encode(body: &EventBody) -> Result<String, StoreError> {
-    let approval = |approval: &crate::protocol::approval::Approval| {
-        json!({
+    if let Some(approval) = body.approval() {
+        let ids = json!({
             "kind": body.kind(),
             "approval_id": approval.id,
             "revision": approval.revision,
             "state": approval.state,
-        })
-        .to_string()
-    };
-    Ok(match body {
-        EventBody::ApprovalRequested { approval: a }
-        | EventBody::ApprovalDecided { approval: a }
-        | EventBody::ApprovalExpired { approval: a }
-        | EventBody::ApprovalAssigned { approval: a }
-        | EventBody::ApprovalReminded { approval: a }
-        | EventBody::ApprovalFirstAllowed { approval: a }
-        | EventBody::ApprovalEscalation { approval: a } => approval(a),
-        EventBody::SessionStarted { .. } | EventBody::SessionUpdated { .. } => {
-            json!({ "kind": body.kind() }).to_string()
-        }
-        EventBody::SessionEnded { .. }
-        | EventBody::MessageReceived { .. }
-        | EventBody::CallReported { .. }
-        | EventBody::ContinuationQueued { .. }
-        | EventBody::ContinuationWaitingForFiles { .. }
-        | EventBody::ContinuationStarted { .. }
-        | EventBody::ContinuationStreaming { .. }
-        | EventBody::ContinuationAwaitingApproval { .. }
-        | EventBody::ContinuationInterrupted { .. }
-        | EventBody::ContinuationResumed { .. }
-        | EventBody::ContinuationCompleted { .. }
-        | EventBody::ContinuationFailed { .. }
-        | EventBody::ContinuationCancelled { .. }
-        | EventBody::ContinuationExpired { .. }
-        | EventBody::ModelStarted { .. }
-        | EventBody::ModelWaiting { .. }
-        | EventBody::ModelFinished { .. }
-        | EventBody::MessageDelta { .. }
-        | EventBody::ToolProposed { .. }
-        | EventBody::ToolStarted { .. }
-        | EventBody::ToolOutput { .. }
-        | EventBody::ShellOutput { .. }
-        | EventBody::DatasetsChanged { .. }
-        | EventBody::ToolFinished { .. }
-        | EventBody::ReplyQueued { .. }
-        | EventBody::ReplySent { .. }
-        | EventBody::ReplyFailed { .. }
-        | EventBody::ReplyUnknown { .. }
-        | EventBody::ChannelState { .. }
-        | EventBody::PolicyChanged { .. }
-        | EventBody::BudgetReached { .. }
-        | EventBody::CacheHit { .. }
-        | EventBody::CacheMiss { .. }
-        | EventBody::EngineState { .. }
-        | EventBody::MemoryChanged { .. }
-        | EventBody::HygieneFinished { .. }
-        | EventBody::HookRan { .. }
-        | EventBody::McpChanged { .. }
-        | EventBody::RoutineChanged { .. }
-        | EventBody::RuleChanged { .. }
-        | EventBody::GrantRemoved { .. }
-        | EventBody::OnCallChanged { .. }
-        | EventBody::LeftoversChanged { .. }
-        | EventBody::Unknown => serde_json::to_string(body)?,
-    })
+        });
+        return Ok(ids.to_string());
+    }
+    if let EventBody::SessionStarted { .. } | EventBody::SessionUpdated { .. } = body {
+        return Ok(json!({ "kind": body.kind() }).to_string());
+    }
+    Ok(serde_json::to_string(body)?)
 }
 
 fn decode(
@@ -176,9 +124,7 @@ impl Reader<'_> {
         limit: u32,
         current: LogGeneration,
     ) -> Result<EventsAfter, StoreError> {
-        let pruned: u64 = meta::get(self.conn, "events_pruned")?
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(0);
+        let pruned: u64 = meta::number(self.conn, "events_pruned")?.unwrap_or(0);
         let ahead = seq > self.max_seq()?.max(current.base());
         let generation = LogGeneration::of(seq);
         // An event that reached a subscriber and was then taken by a power loss: its generation ends before it.
@@ -218,13 +164,12 @@ impl Reader<'_> {
             |row| {
                 let session_id = row.get("session_id")?;
                 let text = row.text("body")?;
-                take(Event {
-                    seq: Some(row.get("seq")?),
-                    at: row.get("at")?,
+                take(columns!(row => Event {
+                    at, continuation_id;
                     session_id,
-                    continuation_id: row.get("continuation_id")?,
+                    seq: Some(row.get("seq")?),
                     body: decode(self.conn, text, session_id)?,
-                })
+                }))
             },
         )
     }
@@ -232,7 +177,7 @@ impl Reader<'_> {
     /// The cursor from which the log holds every event of `at` and later. The newest event always lies behind it: a
     /// reader that waits for it does not wait for ever.
     pub fn cursor_at(&self, at: Timestamp) -> Result<u64, StoreError> {
-        let pruned = meta::get(self.conn, "events_pruned")?.and_then(|text| text.parse().ok());
+        let pruned = meta::number(self.conn, "events_pruned")?;
         let before: Option<u64> = self.conn.value(
             "SELECT max(seq) FROM events WHERE seq < coalesce(
                 (SELECT seq FROM events WHERE at >= ?1 ORDER BY seq LIMIT 1), (SELECT max(seq) FROM events))",

@@ -9,16 +9,16 @@ use crate::protocol::snapshot::PageRequest;
 use crate::store::archive_files::days;
 use crate::store::audit_chain::AuditHead;
 use crate::store::error::StoreError;
+use crate::store::integrity::wal_of;
 use crate::store::meta;
 use crate::store::ownership::read_sidecar;
 use crate::store::queries::channels::held;
 use crate::store::reader::Reader;
-use crate::store::sql::Statements;
+use crate::store::sql::{Statements, columns};
 
 /// The files of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFacts {
-    /// The database.
     pub database: PathBuf,
     /// Its size in bytes; none = it is not there.
     pub size: Option<u64>,
@@ -104,11 +104,9 @@ pub struct Sizes {
 
 /// Asks for the sizes and for nothing else.
 pub fn sizes(database: &Path) -> Sizes {
-    let mut log = database.as_os_str().to_owned();
-    log.push("-wal");
     Sizes {
         size: size(database),
-        log_size: size(Path::new(&log)).unwrap_or(0),
+        log_size: size(&wal_of(database)).unwrap_or(0),
         free: rustix::fs::statvfs(database.parent().unwrap_or(Path::new("/")))
             .ok()
             .map(|about| about.f_bavail.saturating_mul(about.f_frsize)),
@@ -150,9 +148,7 @@ impl Reader<'_> {
         let has_memory = schema >= 4;
         Ok(DatabaseFacts {
             schema,
-            epoch: meta::get(self.conn, "epoch")?
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(0),
+            epoch: meta::number(self.conn, "epoch")?.unwrap_or(0),
             quarantine: meta::quarantined(self.conn)?,
             held: held(self.conn)?,
             crash_starts: starts
@@ -175,15 +171,13 @@ impl Reader<'_> {
             } else {
                 None
             },
-            last_hygiene: meta::get(self.conn, "last_hygiene")?
-                .and_then(|text| text.parse().ok())
-                .map(Timestamp),
+            last_hygiene: meta::time(self.conn, "last_hygiene")?,
             remembered: if has_memory {
                 self.conn.row(
                     "SELECT count(*) AS kept, (SELECT count(*) FROM memories WHERE state = 'archived') AS archived,
                         (SELECT count(*) FROM memory_vectors) AS vectors FROM memories",
                     [],
-                    |row| Ok((row.get("kept")?, row.get("archived")?, row.get("vectors")?)),
+                    columns!(kept, archived, vectors),
                 )?
             } else {
                 (0, 0, 0)

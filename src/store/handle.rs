@@ -17,6 +17,7 @@ use crate::store::commands::recover::Recovery;
 use crate::store::dataset_files::DatasetFiles;
 use crate::store::error::StoreError;
 use crate::store::event_log::EventsAfter;
+use crate::store::integrity::wal_of;
 use crate::store::metrics::Metrics;
 use crate::store::reader::{Reader, in_read_transaction};
 use crate::store::schema;
@@ -39,7 +40,6 @@ pub struct OpenOptions {
 
 /// What opening gave.
 pub struct OpenedStore {
-    /// The store.
     pub store: Store,
     /// The source of events; `subscribe` on it or on the store.
     pub events: broadcast::Sender<Arc<Event>>,
@@ -217,9 +217,7 @@ impl Store {
 
     /// Bytes of the write-ahead log; 0 = everything is in the database.
     pub fn log_bytes(&self) -> u64 {
-        let mut log = self.inner.path.clone().into_os_string();
-        log.push("-wal");
-        std::fs::metadata(log).map_or(0, |log| log.len())
+        std::fs::metadata(wal_of(&self.inner.path)).map_or(0, |log| log.len())
     }
 
     /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.

@@ -22,7 +22,6 @@ const GUARDED: u64 = 100;
 /// What is old and how much is too much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HygieneRules {
-    /// Now.
     pub now: Timestamp,
     /// Memories of the scope that were neither used nor changed since then go; no entry = they never do.
     pub kept_since: BTreeMap<MemoryScope, Timestamp>,
@@ -37,15 +36,10 @@ pub struct HygieneRules {
 /// What is known of one memory when it is decided about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryFacts {
-    /// Its position.
     pub position: i64,
-    /// Its id.
     pub id: MemoryId,
-    /// Its scope.
     pub scope: MemoryScope,
-    /// Its channel.
     pub channel: Option<String>,
-    /// Its state.
     pub state: MemoryState,
     /// Whether it is pinned.
     pub pinned: bool,

@@ -24,7 +24,6 @@ pub type ChannelFloods = Arc<BTreeMap<String, FloodLimits>>;
 /// Where an inbound item came from, and the key that makes its redelivery harmless.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// Channel name.
     pub channel: String,
     /// Scope of the key: the platform account, token or operator that submitted it.
     pub principal: String,
@@ -34,11 +33,9 @@ pub struct Origin {
     pub body_digest: [u8; 32],
     /// Position of the channel after this item; saved in the same transaction.
     pub cursor: Option<String>,
-    /// Conversation key.
     pub conversation: String,
     /// Human name of the conversation: outside text. Title of a session that starts here.
     pub conversation_title: Option<String>,
-    /// Who.
     pub requester: Requester,
     /// Through which surface.
     pub surface: Surface,
@@ -199,6 +196,13 @@ impl BudgetKind {
     }
 }
 
+/// What a model call is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Turn,
+    Session,
+}
+
 /// What a model call must stay within beside the limits of its turn, before grants.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SharedLimits {
@@ -230,9 +234,7 @@ pub struct CompactionCall {
 /// A word of ours to a conversation.
 #[derive(Debug, Clone)]
 pub struct NewNotice {
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
     /// What for.
     pub class: OutboxClass,
@@ -309,7 +311,6 @@ pub struct ModelStep {
 /// A tool call as the model proposed it and the policy evaluated it.
 #[derive(Debug, Clone)]
 pub struct NewCall {
-    /// Id.
     pub id: ToolCallId,
     /// The provider's id.
     pub provider_call_id: String,
@@ -323,7 +324,6 @@ pub struct NewCall {
     pub access: Access,
     /// Recovery class.
     pub effect: Effect,
-    /// Risk.
     pub risk: Risk,
     /// Why.
     pub risk_reasons: Vec<String>,
@@ -391,13 +391,11 @@ pub enum NewCallOutcome {
 /// The facts of a call that an edit or a new plan replaces.
 #[derive(Debug, Clone)]
 pub struct NewCallFacts {
-    /// Arguments.
     pub args: serde_json::Value,
     /// One line of at most 200 characters.
     pub preview: String,
     /// What it touches.
     pub access: Access,
-    /// Risk.
     pub risk: Risk,
     /// Why.
     pub risk_reasons: Vec<String>,
@@ -414,7 +412,6 @@ pub struct NewCallFacts {
 /// A question for a person.
 #[derive(Debug, Clone)]
 pub struct NewApproval {
-    /// Id.
     pub id: ApprovalId,
     /// Six letters and digits.
     pub short_code: String,
@@ -445,9 +442,7 @@ pub struct NewApproval {
 pub struct NewCard {
     /// Whom it asks, by the name in the configuration.
     pub person: String,
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
     /// (what it decides, what it says, its one-shot token) in order; empty = information only.
     pub buttons: Vec<(DecisionKind, String, String)>,
@@ -458,9 +453,7 @@ pub struct NewCard {
 /// One part of a final answer.
 #[derive(Debug, Clone)]
 pub struct NewPart {
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
     /// Markdown; of a file, what lists say of it.
     pub text: String,

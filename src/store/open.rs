@@ -164,11 +164,8 @@ fn take(options: &OpenOptions) -> Result<OpenedStore, StoreError> {
         schema::create(&path)?;
     }
     let conn = schema::open_writer(&path, found)?;
-    let number = |key: &str| -> Result<u64, StoreError> {
-        Ok(meta::get(&conn, key)?
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(0))
-    };
+    let number =
+        |key: &str| -> Result<u64, StoreError> { Ok(meta::number(&conn, key)?.unwrap_or(0)) };
     let stored = number("epoch")?;
     // A clean end leaves an empty log, unless it could not be emptied.
     let unclean = logged || meta::get(&conn, "clean")?.is_none();

@@ -8,7 +8,7 @@ use crate::protocol::hex::hex;
 use crate::protocol::ids::OutboxId;
 use crate::protocol::session::Usage;
 use crate::store::error::StoreError;
-use crate::store::sql::Row;
+use crate::store::sql::{Row, columns};
 use crate::text::fold;
 
 /// JSON text for a column.
@@ -18,22 +18,17 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
 
 /// The usage of a row with the columns that continuations have for it.
 pub(crate) fn usage(row: &Row<'_>) -> Result<Usage, StoreError> {
-    Ok(Usage {
-        input_tokens: row.get("input_tokens")?,
-        output_tokens: row.get("output_tokens")?,
-        cached_input_tokens: row.get("cached_tokens")?,
-        cache_write_tokens: row.get("cache_write_tokens")?,
-        cost_usd: row.get("cost_usd")?,
-    })
+    Ok(columns!(row => Usage {
+        input_tokens, output_tokens, cached_input_tokens = "cached_tokens", cache_write_tokens,
+        cost_usd,
+    }))
 }
 
 /// Who asked, of a row with the columns that continuations and approvals have for it.
 pub(crate) fn requester(row: &Row<'_>) -> Result<Requester, StoreError> {
-    Ok(Requester {
-        id: row.get("requester_id")?,
-        display: row.get("requester_display")?,
-        person: row.get("requester_person")?,
-    })
+    Ok(columns!(row => Requester {
+        id = "requester_id", display = "requester_display", person = "requester_person",
+    }))
 }
 
 /// The first 200 characters, for previews in events and lists.

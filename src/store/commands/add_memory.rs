@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::protocol::memory::Memory;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 pub use crate::store::tx::memories::{MemoryPlacement, NewMemory};
@@ -11,9 +11,7 @@ pub use crate::store::tx::memories::{MemoryPlacement, NewMemory};
 /// Writes one. Durable; answers the one that says it now, and whether it was known. A person's is audited.
 #[derive(Debug, Clone)]
 pub struct AddMemory {
-    /// What.
     pub new: NewMemory,
-    /// Who.
     pub by: ActorRef,
     /// Whether a person decided it, so that it is audited.
     pub audited: bool,
@@ -21,7 +19,6 @@ pub struct AddMemory {
 
 impl WriteCommand for AddMemory {
     type Output = (Memory, bool);
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(Memory, bool), StoreError> {
         let remembered = tx.insert_memory(&self.new)?;

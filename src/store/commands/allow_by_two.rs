@@ -7,13 +7,14 @@ use serde_json::json;
 use crate::protocol::approval::FirstApproval;
 use crate::protocol::enums::ApprovalState;
 use crate::protocol::event::EventBody;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
 use crate::store::error::StoreError;
 use crate::store::input::NewCard;
 use crate::store::queries::approvals::load_approval;
-use crate::store::queries::waiting::{card_message, has_card, shown_cards};
+use crate::store::queries::waiting::{has_card, shown_cards};
 use crate::store::sql::{Json, Statements, params};
+use crate::store::tx::approvals::ApprovalRow;
 
 /// Whoever allows it now, and how the others hear of it.
 #[derive(Debug, Clone)]
@@ -34,20 +35,24 @@ pub struct AllowByTwo {
 }
 
 impl AllowByTwo {
-    fn keep(&self, tx: &mut WriteTx<'_>, two: &TwoPeople, revision: u32) -> Result<(), StoreError> {
-        let id = self.decide.approval_id;
+    fn keep(
+        &self,
+        tx: &mut WriteTx<'_>,
+        two: &TwoPeople,
+        gate: &ApprovalRow,
+    ) -> Result<(), StoreError> {
+        let id = gate.id;
         let by = &self.decide.by;
         let first = FirstApproval {
             person: two.person.clone(),
             surface: by.surface,
             at: tx.now,
-            revision,
+            revision: gate.revision,
         };
         tx.conn.run(
             "UPDATE approvals SET allowed_by = ?2, updated_at = ?3 WHERE id = ?1",
             params![id, Json(&first), tx.now],
         )?;
-        let gate = tx.gate(id)?;
         tx.audit(
             "approval.first_allowed",
             by,
@@ -61,9 +66,8 @@ impl AllowByTwo {
         let mut new = Vec::new();
         for card in &two.cards {
             if has_card(tx.conn, id, &card.channel, &card.conversation)? {
-                let message = card_message(tx.conn, id, &card.channel, &card.conversation)?;
                 let text = format!("{}. It needs one more.", first.in_words());
-                tx.queue_reminder(id, gate.continuation_id, card, &text, message)?;
+                tx.queue_reminder(gate, card, &text)?;
             } else {
                 new.push(card.clone());
             }
@@ -77,13 +81,12 @@ impl AllowByTwo {
                 tx.queue_card_updates(&part, id, &refs)?;
             }
         }
-        tx.queue_cards(id, gate.continuation_id, revision, &gate.digest, &new)
+        tx.queue_cards(gate, &new)
     }
 }
 
 impl WriteCommand for AllowByTwo {
     type Output = DecideReport;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<DecideReport, StoreError> {
         let Some(two) = &self.two_people else {
@@ -99,28 +102,15 @@ impl WriteCommand for AllowByTwo {
             Some(first) if first.person != two.person => return self.decide.apply(tx),
             Some(_) => DecideOutcome::Same(before),
             None => {
-                self.keep(tx, two, gate.revision)?;
-                let approval = load_approval(tx.conn, gate.id)?;
-                let mut told = approval.clone();
-                told.shorten();
-                tx.emit(
-                    approval.session_id,
-                    approval.continuation_id,
-                    EventBody::ApprovalFirstAllowed {
-                        approval: Box::new(told),
-                    },
-                )?;
+                self.keep(tx, two, &gate)?;
+                let approval = tx.approval_event(gate.id, |approval| {
+                    EventBody::ApprovalFirstAllowed { approval }
+                })?;
                 crate::crash_point!("decide.pre_commit");
                 DecideOutcome::Decided(approval)
             }
         };
-        Ok(DecideReport {
-            outcome,
-            continuation_id: gate.continuation_id,
-            session_id: gate.session_id,
-            resumed: false,
-            ended: false,
-        })
+        Ok(DecideReport::of(&gate, outcome))
     }
 
     fn committed(&self) {

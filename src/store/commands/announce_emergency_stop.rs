@@ -1,7 +1,6 @@
 //! Tells a conversation once that an emergency stop holds everything.
 
-use crate::clock::Timestamp;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{EngineNotice, NewNotice};
 use crate::store::meta;
@@ -16,11 +15,9 @@ pub struct AnnounceEmergencyStop {
 
 impl WriteCommand for AnnounceEmergencyStop {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let since = meta::get(tx.conn, "held_at")?.and_then(|text| text.parse::<i64>().ok());
-        let Some(since) = since.map(Timestamp) else {
+        let Some(since) = meta::time(tx.conn, "held_at")? else {
             return Ok(());
         };
         let told: bool = tx.conn.value(

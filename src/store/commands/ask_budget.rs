@@ -3,7 +3,7 @@
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::{BudgetLevel, EventBody};
 use crate::protocol::ids::ContinuationId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, NewApproval};
 use crate::store::tx::approvals::Subject;
@@ -11,7 +11,6 @@ use crate::store::tx::approvals::Subject;
 /// A budget is used up: asks (kind `budget`) and parks. Durable.
 #[derive(Debug, Clone)]
 pub struct AskBudget {
-    /// The continuation.
     pub continuation_id: ContinuationId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -34,7 +33,6 @@ pub struct AskBudget {
 
 impl WriteCommand for AskBudget {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
@@ -46,16 +44,10 @@ impl WriteCommand for AskBudget {
                 self.budget.as_str()
             )));
         }
-        if let Some(call) = tx.started_calls(head.id)?.first() {
-            return Err(StoreError::bug(format!(
-                "continuation {} cannot go from running to awaiting_approval while tool call {call} is started",
-                head.id
-            )));
-        }
+        tx.nothing_in_flight(&head, ContinuationState::AwaitingApproval)?;
         tx.add_active(head.id, self.active_ms)?;
-        tx.emit(
-            Some(head.session_id),
-            Some(head.id),
+        tx.emit_turn(
+            &head,
             EventBody::BudgetReached {
                 budget: self.budget.as_str().to_owned(),
                 level: BudgetLevel::Reached,
@@ -68,12 +60,7 @@ impl WriteCommand for AskBudget {
             &self.approval,
             &Subject::budget(self.budget, self.day, self.extra),
         )?;
-        tx.move_continuation(&mut head, ContinuationState::AwaitingApproval, None)?;
         let pending = tx.pending_gates(head.id)?;
-        tx.emit(
-            Some(head.session_id),
-            Some(head.id),
-            EventBody::ContinuationAwaitingApproval { pending },
-        )
+        tx.await_approval(&mut head, pending)
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::protocol::enums::ApprovalState;
 use crate::protocol::ids::{ApprovalId, ContinuationId};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::decide::go_on;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
@@ -27,7 +27,6 @@ pub struct AskInCall {
 
 impl WriteCommand for AskInCall {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let head = tx.running(self.continuation_id, self.epoch)?;
@@ -42,7 +41,6 @@ impl WriteCommand for AskInCall {
 /// Takes a question back that nobody answered. Durable. One that is answered stays as it is.
 #[derive(Debug, Clone)]
 pub struct WithdrawQuestion {
-    /// Which.
     pub approval_id: ApprovalId,
     /// `expired` where its time is over, else `revoked`.
     pub to: ApprovalState,
@@ -51,7 +49,6 @@ pub struct WithdrawQuestion {
 impl WriteCommand for WithdrawQuestion {
     /// Whether its turn goes on with this.
     type Output = bool;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
         let gate = tx.gate(self.approval_id)?;

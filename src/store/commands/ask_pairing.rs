@@ -2,7 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::PairingState;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::{IngestOutcome, seen_before};
 use crate::store::error::StoreError;
@@ -50,7 +50,6 @@ impl AskPairing {
 
 impl WriteCommand for AskPairing {
     type Output = (IngestOutcome, bool);
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError> {
         let origin = &self.record.origin;

@@ -5,7 +5,7 @@ use crate::protocol::enums::ApprovalState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::on_call::{Assignment, OnCall};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::decide::DecideOutcome;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewCard};
@@ -20,7 +20,6 @@ use serde_json::json;
 /// Lets a pending question wait for somebody. Durable. Bound to what was shown, like a decision; answers like one.
 #[derive(Debug, Clone)]
 pub struct Assign {
-    /// Which approval.
     pub approval_id: ApprovalId,
     /// Digest that was shown.
     pub digest: String,
@@ -32,42 +31,21 @@ pub struct Assign {
     pub note: Option<String>,
     /// Cards for them; where they have an armed one already, none is sent.
     pub cards: Vec<NewCard>,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for Assign {
     type Output = DecideOutcome;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<DecideOutcome, StoreError> {
         let gate = tx.gate(self.approval_id)?;
         let before = load_approval(tx.conn, gate.id)?;
         if gate.state != ApprovalState::Pending {
-            return Ok(match (&gate.decision, gate.state) {
-                (Some(winner), _) => DecideOutcome::Lost {
-                    winner: winner.clone(),
-                    approval: before,
-                },
-                (None, ApprovalState::Expired) => DecideOutcome::Expired,
-                (
-                    None,
-                    state @ (ApprovalState::Pending
-                    | ApprovalState::Approved
-                    | ApprovalState::Denied
-                    | ApprovalState::Revoked
-                    | ApprovalState::Consumed),
-                ) => DecideOutcome::NotPending(state),
-            });
+            return Ok(DecideOutcome::late(&gate, before));
         }
-        if self.digest != gate.digest || self.revision.is_some_and(|shown| shown != gate.revision) {
-            return Ok(DecideOutcome::Stale {
-                current_digest: gate.digest,
-                current_revision: gate.revision,
-            });
-        }
-        if gate.expires_at.is_some_and(|at| at <= tx.now) {
-            return Ok(DecideOutcome::Expired);
+        let outdated = DecideOutcome::outdated(&gate, &self.digest, self.revision, tx.now);
+        if let Some(outcome) = outdated {
+            return Ok(outcome);
         }
         let waits = before.assignment.as_deref();
         let same = match (waits, &self.to) {
@@ -98,13 +76,7 @@ impl WriteCommand for Assign {
                 cards.push(card.clone());
             }
         }
-        tx.queue_cards(
-            gate.id,
-            gate.continuation_id,
-            gate.revision,
-            &gate.digest,
-            &cards,
-        )?;
+        tx.queue_cards(&gate, &cards)?;
         tx.audit(
             "approval.assigned",
             &self.by,
@@ -142,15 +114,12 @@ pub struct SetOnCall {
     pub name: Option<String>,
     /// Until when; none = until somebody else is.
     pub until: Option<Timestamp>,
-    /// A note.
     pub note: Option<String>,
-    /// Who says so.
     pub by: ActorRef,
 }
 
 impl WriteCommand for SetOnCall {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let before = load_on_call(tx.conn)?;
@@ -184,7 +153,6 @@ impl WriteCommand for SetOnCall {
             EventBody::OnCallChanged {
                 on_call: on_call.map(Box::new),
             },
-        )?;
-        Ok(())
+        )
     }
 }

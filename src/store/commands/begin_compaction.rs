@@ -1,7 +1,7 @@
 //! Begins a compaction and reserves its model call; refuses it where a budget is used up.
 
 use crate::protocol::ids::{CompactionId, SessionId};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::reserve_model::Reservation;
 use crate::store::error::StoreError;
 use crate::store::input::CompactionCall;
@@ -11,9 +11,7 @@ use crate::store::sql::{Statements, params};
 /// the session, and where the session's summary is not the one it was planned upon.
 #[derive(Debug, Clone)]
 pub struct BeginCompaction {
-    /// Its id.
     pub id: CompactionId,
-    /// The session.
     pub session_id: SessionId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -30,7 +28,6 @@ pub struct BeginCompaction {
 impl WriteCommand for BeginCompaction {
     /// Nothing is written where a budget is used up.
     type Output = Reservation;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Reservation, StoreError> {
         tx.same_epoch(self.epoch)?;

@@ -7,7 +7,7 @@ use crate::protocol::enums::{ContinuationState, Disposition, RoutineRunState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, RoutineId, RoutineRunId};
 use crate::protocol::routine::{Routine, RoutineRun};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::commands::put_routine::Due;
 use crate::store::error::StoreError;
@@ -50,7 +50,6 @@ pub enum RunAction {
 /// A run. Durable.
 #[derive(Debug, Clone)]
 pub struct BeginRoutine {
-    /// Of which routine.
     pub id: RoutineId,
     /// Why now.
     pub occasion: Occasion,
@@ -215,7 +214,6 @@ impl BeginRoutine {
 
 impl WriteCommand for BeginRoutine {
     type Output = Begun;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Begun, StoreError> {
         let begun = match self.carry_out(tx) {

@@ -3,17 +3,15 @@
 use crate::protocol::channel::SendIdempotency;
 use crate::protocol::enums::OutboxState;
 use crate::protocol::ids::OutboxId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::end_send::ask_unknown;
 use crate::store::error::StoreError;
-use crate::store::meta;
 use crate::store::sql::{Statements, params};
 use crate::store::tx::outbox::{Part, idempotency_columns};
 
 /// Marks a part as being sent. Durable: send only after this.
 #[derive(Debug, Clone)]
 pub struct BeginSend {
-    /// Which part.
     pub outbox_id: OutboxId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -61,16 +59,10 @@ impl BeginSend {
 
 impl WriteCommand for BeginSend {
     type Output = BeginSendOutcome;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<BeginSendOutcome, StoreError> {
         tx.same_epoch(self.epoch)?;
-        if meta::quarantined(tx.conn)? {
-            return Err(StoreError::conflict(format!(
-                "delivery {}: the database is quarantined, nothing is sent",
-                self.outbox_id
-            )));
-        }
+        tx.refuse_quarantined("delivery", self.outbox_id, "nothing is sent")?;
         let mut part = tx.part(self.outbox_id)?;
         // During an emergency stop nothing leaves but what the engine says about itself: that waits behind nothing.
         // An earlier part that itself waits for an answer about the part before it holds up nothing but the parts of

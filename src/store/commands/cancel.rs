@@ -2,18 +2,15 @@
 
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::{ContinuationId, ToolCallId};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, ModelStep, NewNotice};
 
 /// Cancels a continuation that is not terminal. Durable.
 #[derive(Debug, Clone)]
 pub struct Cancel {
-    /// Which one.
     pub continuation_id: ContinuationId,
-    /// Who.
     pub by: ActorRef,
-    /// Why.
     pub reason: Option<String>,
     /// Words to the chat.
     pub notices: Vec<NewNotice>,
@@ -32,7 +29,6 @@ pub struct CancelOutcome {
 
 impl WriteCommand for Cancel {
     type Output = CancelOutcome;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<CancelOutcome, StoreError> {
         let mut head = tx.head(self.continuation_id)?;

@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::{MemoryKind, MemoryState};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::Memory;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::rows::digest;
@@ -36,11 +36,9 @@ pub enum MemoryChange {
 /// Changes one. Durable; audited; answers it as it is now.
 #[derive(Debug, Clone)]
 pub struct ChangeMemory {
-    /// Which.
     pub id: MemoryId,
     /// How.
     pub change: MemoryChange,
-    /// Who.
     pub by: ActorRef,
 }
 
@@ -150,7 +148,6 @@ impl ChangeMemory {
 
 impl WriteCommand for ChangeMemory {
     type Output = Memory;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Memory, StoreError> {
         let memory = tx.memory(self.id)?;
@@ -170,20 +167,7 @@ impl WriteCommand for ChangeMemory {
                 ("superseded", Self::supersede(tx, &memory, others)?)
             }
         };
-        tx.audit(
-            &format!("memory.{change}"),
-            &self.by,
-            memory.channel.as_deref(),
-            memory.id,
-            &detail,
-        )?;
-        tx.emit_memory(
-            change,
-            memory.session_id,
-            memory.channel.as_deref(),
-            1,
-            &self.by.label,
-        )?;
+        tx.memory_changed(change, &memory, &detail, &self.by)?;
         tx.memory(self.id)
     }
 }
@@ -191,33 +175,18 @@ impl WriteCommand for ChangeMemory {
 /// Removes one for good. Durable; audited without its text.
 #[derive(Debug, Clone)]
 pub struct DeleteMemory {
-    /// Which.
     pub id: MemoryId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for DeleteMemory {
     type Output = MemoryId;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<MemoryId, StoreError> {
         let memory = tx.memory(self.id)?;
         tx.delete_memory(self.id)?;
-        tx.audit(
-            "memory.deleted",
-            &self.by,
-            memory.channel.as_deref(),
-            memory.id,
-            &json!({ "scope": memory.scope, "was": memory.state }),
-        )?;
-        tx.emit_memory(
-            "deleted",
-            memory.session_id,
-            memory.channel.as_deref(),
-            1,
-            &self.by.label,
-        )?;
+        let detail = json!({ "scope": memory.scope, "was": memory.state });
+        tx.memory_changed("deleted", &memory, &detail, &self.by)?;
         Ok(self.id)
     }
 }

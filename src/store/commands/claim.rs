@@ -6,14 +6,13 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ChannelFloods;
 use crate::store::meta;
-use crate::store::sql::Statements;
+use crate::store::sql::{Statements, columns};
 
 /// Takes up a session's oldest pending continuation, unless one is running, it waits for its files, the session is paused or
 /// flooded, a person has taken its conversation over or the database is quarantined; of a channel that drains, only one that was begun. Relaxed:
 /// losing it costs nothing but the claim.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// The session.
     pub session_id: SessionId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -47,7 +46,7 @@ impl WriteCommand for Claim {
                         WHERE a.name = s.channel AND a.draining_since IS NOT NULL))))
              ORDER BY c.position",
             [self.session_id],
-            |row| Ok((row.get::<ContinuationId>("id")?, row.get::<u32>("attempt")?)),
+            columns!(id: ContinuationId, attempt: u32),
         )?;
         let first = found.into_iter().find(|(id, _)| !self.except.contains(id));
         let Some((id, attempt)) = first else {

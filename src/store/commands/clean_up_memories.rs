@@ -14,7 +14,6 @@ use crate::store::sql::{Statements, agrees, params};
 /// the next run.
 #[derive(Debug, Clone)]
 pub struct CleanUpMemories {
-    /// The run.
     pub run: HygieneRunId,
     /// What is old and too much.
     pub rules: HygieneRules,
@@ -79,7 +78,6 @@ impl WriteCommand for CleanUpMemories {
 /// Removes embeddings that nothing needs. Relaxed.
 #[derive(Debug, Clone)]
 pub struct RemoveStaleVectors {
-    /// The run.
     pub run: HygieneRunId,
     /// The model that they must be of.
     pub rules: HygieneRules,
@@ -113,7 +111,6 @@ impl WriteCommand for RemoveStaleVectors {
 /// Removes summaries of sessions that are gone, as many as fit; how many. Relaxed.
 #[derive(Debug, Clone)]
 pub struct RemoveStaleSummaries {
-    /// The run.
     pub run: HygieneRunId,
 }
 
@@ -152,7 +149,6 @@ pub enum IndexRepair {
 /// Makes the index agree with the memories. Relaxed.
 #[derive(Debug, Clone)]
 pub struct RepairIndex {
-    /// The run.
     pub run: HygieneRunId,
     /// How.
     pub repair: IndexRepair,

@@ -7,10 +7,10 @@ use crate::protocol::enums::{Autonomy, MemoryAuthor, MemoryKind};
 use crate::protocol::ids::{CompactionId, ContinuationId, MemoryId, ModelAttemptId};
 use crate::protocol::memory::{Compaction, MemoryTarget};
 use crate::protocol::session::Usage;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::queries::channels::load_policy;
-use crate::store::sql::{Json, Statements, params};
+use crate::store::sql::{Json, Statements, columns, params};
 use crate::store::tx::memories::NewMemory;
 
 /// A fact that a compaction found.
@@ -18,7 +18,6 @@ use crate::store::tx::memories::NewMemory;
 pub struct FoundFact {
     /// What it says: outside text without secrets.
     pub text: String,
-    /// What kind.
     pub kind: MemoryKind,
     /// 0 to 1.
     pub confidence: f64,
@@ -29,7 +28,6 @@ pub struct FoundFact {
 /// Commits a compaction. Durable. Refused where a turn changed or went meanwhile: nothing is lost then.
 #[derive(Debug, Clone)]
 pub struct CommitCompaction {
-    /// The compaction.
     pub id: CompactionId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -96,7 +94,7 @@ impl CommitCompaction {
         let (person_id, message_ref) = tx.conn.row(
             "SELECT requester_id, message_ref FROM continuations WHERE id = ?1",
             [fact.source],
-            |row| Ok((row.get("requester_id")?, row.get("message_ref")?)),
+            columns!(requester_id, message_ref),
         )?;
         let remembered = tx.insert_memory(&NewMemory {
             id: MemoryId::generate(),
@@ -123,7 +121,6 @@ impl CommitCompaction {
 
 impl WriteCommand for CommitCompaction {
     type Output = Compaction;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Compaction, StoreError> {
         let compaction = tx.running_compaction(self.id, self.epoch)?;

@@ -7,15 +7,13 @@ use crate::protocol::enums::{
     ToolCallState,
 };
 use crate::protocol::enums::{ApprovalState, DecisionKind, DecisionScope};
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
-use crate::protocol::session::{ErrorBody, StepBody};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::protocol::session::ErrorBody;
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::ensure_channel::Baseline;
 use crate::store::commands::put_rule::{PutRule, RuleFields};
 use crate::store::error::StoreError;
-use crate::store::input::ActorRef;
-use crate::store::input::{BudgetKind, NewNotice};
+use crate::store::input::{ActorRef, BudgetKind};
 use crate::store::queries::approvals::load_approval;
 use crate::store::sql::{Statements, params};
 use crate::store::tx::approvals::ApprovalRow;
@@ -26,7 +24,6 @@ use serde_json::json;
 /// A decision. Durable. The first one wins; an identical repeat is a success.
 #[derive(Debug, Clone)]
 pub struct Decide {
-    /// Which approval.
     pub approval_id: ApprovalId,
     /// Digest that was shown.
     pub digest: String,
@@ -36,9 +33,7 @@ pub struct Decide {
     pub decision: DecisionKind,
     /// How far an `approve` reaches.
     pub scope: Option<DecisionScope>,
-    /// Who.
     pub by: ActorRef,
-    /// Why.
     pub reason: Option<String>,
     /// The answer given in place of the tool's.
     pub answer: Option<String>,
@@ -89,6 +84,44 @@ pub enum DecideOutcome {
     NotPending(ApprovalState),
 }
 
+impl DecideOutcome {
+    /// For whoever comes after the decision, or after the end without one.
+    pub(super) fn late(gate: &ApprovalRow, approval: Approval) -> Self {
+        match (&gate.decision, gate.state) {
+            (Some(winner), _) => Self::Lost {
+                winner: winner.clone(),
+                approval,
+            },
+            (None, ApprovalState::Expired) => Self::Expired,
+            (
+                None,
+                state @ (ApprovalState::Pending
+                | ApprovalState::Approved
+                | ApprovalState::Denied
+                | ApprovalState::Revoked
+                | ApprovalState::Consumed),
+            ) => Self::NotPending(state),
+        }
+    }
+
+    /// For whoever was shown something else than what waits now, or comes too late; none = neither.
+    pub(super) fn outdated(
+        gate: &ApprovalRow,
+        digest: &str,
+        revision: Option<u32>,
+        now: Timestamp,
+    ) -> Option<Self> {
+        if digest != gate.digest || revision.is_some_and(|shown| shown != gate.revision) {
+            return Some(Self::Stale {
+                current_digest: gate.digest.clone(),
+                current_revision: gate.revision,
+            });
+        }
+        let ended = gate.expires_at.is_some_and(|at| at <= now);
+        ended.then_some(Self::Expired)
+    }
+}
+
 /// A decision's outcome and what it moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecideReport {
@@ -102,6 +135,19 @@ pub struct DecideReport {
     pub resumed: bool,
     /// The continuation ended with this decision (`deny_and_stop`, a refused budget).
     pub ended: bool,
+}
+
+impl DecideReport {
+    /// Nothing moved.
+    pub(super) fn of(gate: &ApprovalRow, outcome: DecideOutcome) -> Self {
+        Self {
+            outcome,
+            continuation_id: gate.continuation_id,
+            session_id: gate.session_id,
+            resumed: false,
+            ended: false,
+        }
+    }
 }
 
 /// What a decision does to the tool call that it is about.
@@ -204,38 +250,17 @@ impl Decide {
     /// What a decision on something that is no longer pending means.
     fn late(&self, tx: &WriteTx<'_>, gate: &ApprovalRow) -> Result<DecideOutcome, StoreError> {
         let approval = load_approval(tx.conn, gate.id)?;
-        Ok(match (&gate.decision, gate.state) {
-            (Some(winner), _) if winner.decision == self.decision && winner.scope == self.scope => {
+        Ok(match &gate.decision {
+            Some(winner) if winner.decision == self.decision && winner.scope == self.scope => {
                 DecideOutcome::Same(approval)
             }
-            (Some(winner), _) => DecideOutcome::Lost {
-                winner: winner.clone(),
-                approval,
-            },
-            (None, ApprovalState::Expired) => DecideOutcome::Expired,
-            (
-                None,
-                state @ (ApprovalState::Pending
-                | ApprovalState::Approved
-                | ApprovalState::Denied
-                | ApprovalState::Revoked
-                | ApprovalState::Consumed),
-            ) => DecideOutcome::NotPending(state),
+            Some(_) | None => DecideOutcome::late(gate, approval),
         })
     }
 
     /// Why a pending approval does not take this decision now.
     pub(super) fn refused(&self, tx: &WriteTx<'_>, gate: &ApprovalRow) -> Option<DecideOutcome> {
-        if self.digest != gate.digest || self.revision.is_some_and(|shown| shown != gate.revision) {
-            return Some(DecideOutcome::Stale {
-                current_digest: gate.digest.clone(),
-                current_revision: gate.revision,
-            });
-        }
-        if gate.expires_at.is_some_and(|at| at <= tx.now) {
-            return Some(DecideOutcome::Expired);
-        }
-        None
+        DecideOutcome::outdated(gate, &self.digest, self.revision, tx.now)
     }
 
     fn snooze(&self, tx: &WriteTx<'_>, gate: &ApprovalRow) -> Result<DecideOutcome, StoreError> {
@@ -262,13 +287,7 @@ impl Decide {
     }
 
     fn result(&self, is_error: bool) -> CallResult<'_> {
-        CallResult {
-            content: &self.result_content,
-            is_error,
-            duration_ms: None,
-            artifact: None,
-            cached: None,
-        }
+        CallResult::text(&self.result_content, is_error)
     }
 
     /// Answers a question of a call that runs, which goes on by itself.
@@ -443,29 +462,10 @@ impl Decide {
             code: "budget".to_owned(),
             message: self.result_content.clone(),
         };
-        tx.push_step(
-            head,
-            &StepBody::Error {
-                error: error.clone(),
-            },
-        )?;
-        tx.close_open(head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
-        tx.move_continuation(head, ContinuationState::Failed, Some(&error))?;
+        tx.fail_continuation(head, &error)?;
         if let Some(text) = &self.refusal_notice {
-            tx.queue_notice(&NewNotice {
-                channel: head.channel.clone(),
-                conversation: head.conversation.clone(),
-                class: OutboxClass::Notice,
-                text: text.clone(),
-                reply_to: head.message_ref.clone(),
-                continuation_id: Some(head.id),
-            })?;
+            tx.queue_notice(&head.notice(OutboxClass::Notice, text))?;
         }
-        tx.emit(
-            Some(head.session_id),
-            Some(head.id),
-            EventBody::ContinuationFailed { error },
-        )?;
         tx.end_if_temporary(head)
     }
 
@@ -579,28 +579,16 @@ pub(crate) fn go_on(
     if head.state != ContinuationState::AwaitingApproval {
         return Ok(false);
     }
-    tx.move_continuation(head, ContinuationState::Pending, None)?;
-    tx.emit(
-        Some(head.session_id),
-        Some(head.id),
-        EventBody::ContinuationResumed { by: by.to_owned() },
-    )?;
+    tx.requeue(head, by)?;
     Ok(true)
 }
 
 impl WriteCommand for Decide {
     type Output = DecideReport;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<DecideReport, StoreError> {
         let mut gate = tx.gate(self.approval_id)?;
-        let mut report = DecideReport {
-            outcome: DecideOutcome::NotPending(gate.state),
-            continuation_id: gate.continuation_id,
-            session_id: gate.session_id,
-            resumed: false,
-            ended: false,
-        };
+        let mut report = DecideReport::of(&gate, DecideOutcome::NotPending(gate.state));
         let revoking =
             self.decision == DecisionKind::Revoke && gate.state == ApprovalState::Approved;
         if gate.state != ApprovalState::Pending && !revoking {

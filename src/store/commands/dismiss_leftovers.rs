@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::Leftovers;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::leftovers::load_leftovers;
@@ -13,15 +13,12 @@ use crate::store::sql::{Statements, params};
 /// Takes what a call left off the Queue; no file changes. Durable. Done already is done.
 #[derive(Debug, Clone)]
 pub struct DismissLeftovers {
-    /// The call.
     pub call_id: ToolCallId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for DismissLeftovers {
     type Output = Leftovers;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Leftovers, StoreError> {
         let load = |tx: &WriteTx<'_>| {

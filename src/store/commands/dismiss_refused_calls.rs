@@ -2,10 +2,9 @@
 
 use serde_json::json;
 
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::SessionId;
 use crate::protocol::session::Session;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::sessions::load_session;
@@ -14,15 +13,12 @@ use crate::store::sql::Statements;
 /// Takes the count of refused calls off the Queue; the calls stay refused. Durable. Done already is done.
 #[derive(Debug, Clone)]
 pub struct DismissRefusedCalls {
-    /// The session.
     pub session_id: SessionId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for DismissRefusedCalls {
     type Output = Session;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Session, StoreError> {
         let before = load_session(tx.conn, self.session_id)?;
@@ -40,11 +36,6 @@ impl WriteCommand for DismissRefusedCalls {
             self.session_id,
             &json!({ "calls": refused.count }),
         )?;
-        let session = load_session(tx.conn, self.session_id)?;
-        let body = EventBody::SessionUpdated {
-            session: Box::new(session.clone()),
-        };
-        tx.emit(Some(self.session_id), None, body)?;
-        Ok(session)
+        tx.session_updated(self.session_id)
     }
 }

@@ -12,7 +12,6 @@ const STALE_MS: u64 = 60_000;
 /// Drops a part of class `progress` that has waited for more than a minute. Does nothing to any other part.
 #[derive(Debug, Clone, Copy)]
 pub struct DropExpiredNotice {
-    /// Which part.
     pub outbox_id: OutboxId,
 }
 

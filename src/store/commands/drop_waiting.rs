@@ -4,11 +4,10 @@ use crate::protocol::command::Waiting;
 use crate::protocol::enums::OutboxClass;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::uncertain::ConversationChoice;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::input::NewNotice;
-use crate::store::sql::Statements;
+use crate::store::sql::{Statements, columns};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +19,6 @@ pub struct DropWaiting {
     pub waiting: Waiting,
     /// Where something else happens; each session at most once.
     pub conversations: Vec<ConversationChoice>,
-    /// Who.
     pub by: ActorRef,
     /// Sent to each conversation concerned.
     pub notice: String,
@@ -45,7 +43,6 @@ impl DropWaiting {
 
 impl WriteCommand for DropWaiting {
     type Output = Vec<ContinuationId>;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
         let choices = self.choices(tx)?;
@@ -53,7 +50,7 @@ impl WriteCommand for DropWaiting {
             "SELECT id, session_id FROM continuations WHERE ended_at IS NULL AND state IN ('pending', 'interrupted')
              ORDER BY +position DESC",
             [],
-            |row| Ok((row.get("id")?, row.get("session_id")?)),
+            columns!(id, session_id),
         )?;
         let found = waiting.len();
         let mut kept: HashSet<SessionId> = HashSet::new();
@@ -71,14 +68,7 @@ impl WriteCommand for DropWaiting {
             let mut head = tx.head(id)?;
             let mut notices = Vec::new();
             if told.insert((head.channel.clone(), head.conversation.clone())) {
-                notices.push(NewNotice {
-                    channel: head.channel.clone(),
-                    conversation: head.conversation.clone(),
-                    class: OutboxClass::Notice,
-                    text: self.notice.clone(),
-                    reply_to: head.message_ref.clone(),
-                    continuation_id: Some(id),
-                });
+                notices.push(head.notice(OutboxClass::Notice, &self.notice));
             }
             tx.cancel_continuation(
                 &mut head,
@@ -88,15 +78,10 @@ impl WriteCommand for DropWaiting {
             )?;
             dropped.push(id);
         }
-        tx.audit(
-            "waiting.settled",
-            &self.by,
-            None,
-            "engine",
-            &json!({
-                "waiting": self.waiting, "conversations": self.conversations, "waited": found, "dropped": dropped,
-            }),
-        )?;
+        let detail = json!({
+            "waiting": self.waiting, "conversations": self.conversations, "waited": found, "dropped": dropped,
+        });
+        tx.audit("waiting.settled", &self.by, None, "engine", &detail)?;
         Ok(dropped)
     }
 }

@@ -33,7 +33,6 @@ pub struct EmbeddingCall {
 /// Reserves a call for embeddings. Durable: recorded spend is never below real calls.
 #[derive(Debug, Clone)]
 pub struct ReserveEmbedding {
-    /// The call.
     pub call: EmbeddingCall,
     /// What it must stay within: of these, those of its channel and of the day.
     pub limits: SharedLimits,
@@ -42,7 +41,6 @@ pub struct ReserveEmbedding {
 impl WriteCommand for ReserveEmbedding {
     /// The budget that forbids it, where one does; nothing is written then.
     type Output = Option<BudgetStop>;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<BudgetStop>, StoreError> {
         if meta::quarantined(tx.conn)? {
@@ -92,7 +90,6 @@ impl WriteCommand for ReserveEmbedding {
 /// Corrects what a call was reserved at by what it used. Relaxed: what is lost counts as it was reserved.
 #[derive(Debug, Clone)]
 pub struct SettleEmbedding {
-    /// The call.
     pub call: EmbeddingCall,
     /// What it used.
     pub usage: Usage,
@@ -113,7 +110,6 @@ impl WriteCommand for SettleEmbedding {
 /// A vector of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewVector {
-    /// The memory.
     pub id: MemoryId,
     /// What the text was known by that it was made of.
     pub digest: [u8; 32],
@@ -126,7 +122,6 @@ pub struct NewVector {
 pub struct PutVectors {
     /// What they are stored under.
     pub model: String,
-    /// Them.
     pub vectors: Vec<NewVector>,
 }
 

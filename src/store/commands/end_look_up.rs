@@ -2,7 +2,7 @@
 
 use crate::protocol::enums::{ApprovalState, DecisionKind, OutboxClass, OutboxState};
 use crate::protocol::ids::OutboxId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::end_send::EndSend;
 use crate::store::commands::recover::OLD_ANSWER_MS;
 use crate::store::error::StoreError;
@@ -12,7 +12,6 @@ use crate::store::tx::outbox::Part;
 /// What a look said. Durable. Does nothing when somebody settled the part meanwhile, or it was sent again.
 #[derive(Debug, Clone)]
 pub struct EndLookUp {
-    /// Which part.
     pub outbox_id: OutboxId,
     /// Number of the send that was looked up.
     pub attempt: u32,
@@ -48,7 +47,6 @@ impl EndLookUp {
 
 impl WriteCommand for EndLookUp {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut part = tx.part(self.outbox_id)?;

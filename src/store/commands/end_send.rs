@@ -6,7 +6,7 @@ use crate::protocol::enums::{ApprovalKind, ApprovalState, DecisionKind, OutboxCl
 use crate::protocol::event::EventBody;
 use crate::protocol::hex::hex;
 use crate::protocol::ids::OutboxId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::sql::{Json, Statements, params};
@@ -18,7 +18,6 @@ use sha2::{Digest, Sha256};
 /// The outcome of a send. Durable.
 #[derive(Debug, Clone)]
 pub struct EndSend {
-    /// Which part.
     pub outbox_id: OutboxId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -123,7 +122,7 @@ pub(crate) fn ask_unknown(
 }
 
 /// The question about a part that nobody knows the end of.
-fn unknown_delivery(part: &Part, detail: &str) -> NewApproval {
+pub(crate) fn unknown_delivery(part: &Part, detail: &str) -> NewApproval {
     question(
         ApprovalKind::Resend,
         hex(&Sha256::digest(part.id.to_bytes())),
@@ -249,7 +248,6 @@ impl EndSend {
 
 impl WriteCommand for EndSend {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.same_epoch(self.epoch)?;

@@ -3,24 +3,20 @@
 use crate::protocol::enums::SessionState;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::SessionId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 
 /// Ends a session. Durable; answers the continuations cancelled with it. Ending an ended one changes nothing.
 #[derive(Debug, Clone)]
 pub struct EndSession {
-    /// Which one.
     pub session_id: SessionId,
-    /// Why.
     pub reason: String,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for EndSession {
     type Output = Vec<ContinuationId>;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
         if tx.session_state(self.session_id)? != SessionState::Active {

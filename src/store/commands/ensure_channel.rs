@@ -6,15 +6,15 @@ use crate::protocol::approval::{Preview, Requester};
 use crate::protocol::enums::{ApprovalKind, ApprovalState, DecisionKind, Surface};
 use crate::protocol::enums::{Autonomy, ChannelKind};
 use crate::protocol::hex::hex;
-use crate::protocol::ids::ApprovalId;
 use crate::protocol::policy::Policy;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
 use crate::store::queries::channels::load_policy;
 use crate::store::rows::to_json;
-use crate::store::sql::{Json, Statements, params};
-use crate::store::tx::approvals::{ApprovalSite, Subject, short_code};
+use crate::store::sql::{Json, Statements, columns, params};
+use crate::store::tx::approvals::{ApprovalSite, Subject};
+use crate::store::tx::questions::question;
 use sha2::{Digest, Sha256};
 
 /// A channel of the configuration. Durable.
@@ -24,9 +24,7 @@ use sha2::{Digest, Sha256};
 /// `policy_raise` approval.
 #[derive(Debug, Clone)]
 pub struct EnsureChannel {
-    /// Name.
     pub name: String,
-    /// Kind.
     pub kind: ChannelKind,
     /// Policy of the configuration.
     pub baseline: Baseline,
@@ -229,7 +227,7 @@ impl EnsureChannel {
         let waiting = tx.conn.rows(
             "SELECT id, baseline FROM approvals WHERE channel = ?1 AND state = 'pending' AND kind = 'policy_raise'",
             [&self.name],
-            |row| Ok((row.get("id")?, row.get::<String>("baseline")?)),
+            columns!(id, baseline: String),
         )?;
         let mut asked = false;
         for (id, baseline) in waiting {
@@ -242,7 +240,16 @@ impl EnsureChannel {
         if raises.is_empty() || asked {
             return Ok(());
         }
-        let id = ApprovalId::generate();
+        let question = question(
+            ApprovalKind::PolicyRaise,
+            hex(&Sha256::digest(wanted.as_bytes())),
+            vec![DecisionKind::Approve, DecisionKind::Deny],
+            format!(
+                "The configuration raises the policy of `{}`: {}",
+                self.name,
+                raises.join("; ")
+            ),
+        );
         tx.ask_at(
             &ApprovalSite {
                 channel: &self.name,
@@ -256,24 +263,10 @@ impl EnsureChannel {
                 },
             },
             &NewApproval {
-                id,
-                short_code: short_code(id, 1),
-                kind: ApprovalKind::PolicyRaise,
-                digest: hex(&Sha256::digest(wanted.as_bytes())),
-                taint: Vec::new(),
                 preview: Preview::Text {
                     text: raises.join("\n"),
                 },
-                model_reason: None,
-                offered: vec![DecisionKind::Approve, DecisionKind::Deny],
-                expires_at: None,
-                once_only: None,
-                question: Some(format!(
-                    "The configuration raises the policy of `{}`: {}",
-                    self.name,
-                    raises.join("; ")
-                )),
-                cards: Vec::new(),
+                ..question
             },
             &Subject {
                 baseline: Some(wanted),
@@ -285,7 +278,6 @@ impl EnsureChannel {
 
 impl WriteCommand for EnsureChannel {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let Some(before) = recorded(tx, &self.name)? else {

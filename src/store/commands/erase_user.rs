@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{MemoryId, SessionId};
 use crate::protocol::memory::Erasure;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::remove::{Deletion, Overwriting, Removal};
 use crate::store::commands::sweep_history::OldHistory;
 use crate::store::error::StoreError;
@@ -24,13 +24,11 @@ use crate::store::sql::{Statements, ToSql, params};
 pub struct BeginErasure {
     /// What is needed to go on after a crash: names the person.
     pub note: String,
-    /// Who asked for it.
     pub by: ActorRef,
 }
 
 impl WriteCommand for BeginErasure {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         meta::set(tx.conn, UNDER_WAY, &self.note)?;
@@ -227,7 +225,6 @@ impl Removal for SharedSessions {
 /// Rows that are not the person's own and hold their name: another one stands there then. A row whose key holds it goes.
 #[derive(Debug, Clone)]
 pub struct Rename {
-    /// Which table.
     pub table: Table,
 }
 
@@ -273,13 +270,11 @@ pub struct EndErasure {
     pub digest: String,
     /// What went.
     pub erasure: Erasure,
-    /// Who asked for it.
     pub by: ActorRef,
 }
 
 impl WriteCommand for EndErasure {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
     const ALONE: bool = true;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {

@@ -12,7 +12,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewCard};
 use crate::store::queries::approvals::load_approval;
-use crate::store::queries::waiting::{card_message, has_card};
+use crate::store::queries::waiting::has_card;
 use crate::store::sql::{Json, Statements, params};
 
 impl WriteTx<'_> {
@@ -41,15 +41,8 @@ impl WriteTx<'_> {
             "UPDATE approvals SET escalation = ?2 WHERE id = ?1",
             params![id, Json(escalation)],
         )?;
-        let mut approval = load_approval(self.conn, id)?;
-        approval.shorten();
-        self.emit(
-            approval.session_id,
-            approval.continuation_id,
-            EventBody::ApprovalEscalation {
-                approval: Box::new(approval),
-            },
-        )
+        self.approval_event(id, |approval| EventBody::ApprovalEscalation { approval })
+            .map(drop)
     }
 }
 
@@ -58,11 +51,8 @@ impl WriteTx<'_> {
 /// Does nothing where the question was answered or changed, or a step was taken meanwhile.
 #[derive(Debug, Clone)]
 pub struct PlanEscalation {
-    /// The question.
     pub approval_id: ApprovalId,
-    /// Its revision.
     pub revision: u32,
-    /// Name of the policy.
     pub policy: String,
     /// How many steps were taken before.
     pub taken: usize,
@@ -92,11 +82,8 @@ impl WriteCommand for PlanEscalation {
 /// Does nothing where the question was answered or changed, or this step was taken meanwhile.
 #[derive(Debug, Clone)]
 pub struct Escalate {
-    /// The question.
     pub approval_id: ApprovalId,
-    /// Its revision.
     pub revision: u32,
-    /// Name of the policy.
     pub policy: String,
     /// The step. Its deliveries are filled in here.
     pub step: EscalationStep,
@@ -111,7 +98,6 @@ pub struct Escalate {
 impl WriteCommand for Escalate {
     /// Whether it was taken.
     type Output = bool;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
         let id = self.approval_id;
@@ -126,10 +112,9 @@ impl WriteCommand for Escalate {
         step.settled_at = (step.outcome != StepOutcome::Queued).then_some(tx.now);
         for card in &self.cards {
             let delivery = if has_card(tx.conn, id, &card.channel, &card.conversation)? {
-                let message = card_message(tx.conn, id, &card.channel, &card.conversation)?;
-                tx.queue_reminder(id, gate.continuation_id, card, &self.text, message)?
+                tx.queue_reminder(&gate, card, &self.text)?
             } else {
-                tx.queue_card(id, gate.continuation_id, gate.revision, &gate.digest, card)?
+                tx.queue_card(&gate, card)?
             };
             step.deliveries.push(delivery);
         }
@@ -159,9 +144,7 @@ impl WriteCommand for Escalate {
 /// Keeps what became of a step that was on its way. Durable. Does nothing where that is known, or the question is over.
 #[derive(Debug, Clone)]
 pub struct SettleEscalation {
-    /// The question.
     pub approval_id: ApprovalId,
-    /// Its revision.
     pub revision: u32,
     /// Number of the step, from 1.
     pub step: u32,
@@ -173,7 +156,6 @@ pub struct SettleEscalation {
 
 impl WriteCommand for SettleEscalation {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let id = self.approval_id;

@@ -9,9 +9,9 @@ use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::policy::Policy;
 use crate::protocol::session::ErrorBody;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{ActorRef, EngineNotice, NewNotice};
+use crate::store::input::{ActorRef, EngineNotice};
 use crate::store::queries::channels::load_policy;
 use crate::store::sql::Statements;
 use serde_json::json;
@@ -31,18 +31,15 @@ pub struct ExpireDue {
 #[allow(clippy::struct_field_names, reason = "three ids of three kinds")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpiredApproval {
-    /// Which.
     pub approval_id: ApprovalId,
     /// Its continuation, which expired with it.
     pub continuation_id: Option<ContinuationId>,
-    /// Its session.
     pub session_id: Option<SessionId>,
 }
 
 /// What was due.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExpiredDue {
-    /// Approvals that expired.
     pub approvals: Vec<ExpiredApproval>,
     /// Channels whose temporary level ended, with the policy now in force.
     pub policies: Vec<(String, Policy)>,
@@ -90,25 +87,14 @@ impl ExpireDue {
                     message: reason.clone(),
                 }),
             )?;
-            tx.emit(
-                Some(head.session_id),
-                Some(head.id),
-                EventBody::ContinuationExpired { reason },
-            )?;
+            tx.emit_turn(&head, EventBody::ContinuationExpired { reason })?;
             // Nobody takes what is queued for a channel without a bridge.
             let kind: Option<ChannelKind> = tx.conn.value_opt(
                 "SELECT kind FROM channel_accounts WHERE name = ?1",
                 [&head.channel],
             )?;
-            let notice = NewNotice {
-                channel: head.channel.clone(),
-                conversation: head.conversation.clone(),
-                class: OutboxClass::Notice,
-                text: self.notice.clone(),
-                reply_to: head.message_ref.clone(),
-                continuation_id: Some(head.id),
-            };
             if kind.is_some_and(ChannelKind::has_bridge) {
+                let notice = head.notice(OutboxClass::Notice, &self.notice);
                 tx.queue_own(&notice, EngineNotice::Expired)?;
             }
             tx.end_if_temporary(head)?;
@@ -123,7 +109,6 @@ impl ExpireDue {
 
 impl WriteCommand for ExpireDue {
     type Output = ExpiredDue;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ExpiredDue, StoreError> {
         let due = tx.conn.values::<ApprovalId>(

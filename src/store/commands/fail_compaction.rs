@@ -4,7 +4,7 @@ use crate::protocol::enums::CompactionState;
 use crate::protocol::ids::{CompactionId, ModelAttemptId};
 use crate::protocol::memory::Compaction;
 use crate::protocol::session::Usage;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::queries::compactions::load_compaction;
 
@@ -12,7 +12,6 @@ use crate::store::queries::compactions::load_compaction;
 /// meanwhile, which then stands.
 #[derive(Debug, Clone)]
 pub struct FailCompaction {
-    /// The compaction.
     pub id: CompactionId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -24,7 +23,6 @@ pub struct FailCompaction {
 
 impl WriteCommand for FailCompaction {
     type Output = Compaction;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Compaction, StoreError> {
         tx.same_epoch(self.epoch)?;

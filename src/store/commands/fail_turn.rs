@@ -5,7 +5,7 @@ use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId};
 use crate::protocol::session::StepBody;
 use crate::protocol::session::{ErrorBody, Usage};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
 use crate::store::tx::continuations::ContinuationRow;
@@ -13,7 +13,6 @@ use crate::store::tx::continuations::ContinuationRow;
 /// Fails a running continuation. Durable: error step; open calls cancelled, gates revoked.
 #[derive(Debug, Clone)]
 pub struct FailTurn {
-    /// The continuation.
     pub continuation_id: ContinuationId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -40,9 +39,8 @@ impl WriteTx<'_> {
         )?;
         self.close_open(head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
         self.move_continuation(head, ContinuationState::Failed, Some(error))?;
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.emit_turn(
+            head,
             EventBody::ContinuationFailed {
                 error: error.clone(),
             },
@@ -52,7 +50,6 @@ impl WriteTx<'_> {
 
 impl WriteCommand for FailTurn {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
@@ -61,9 +58,7 @@ impl WriteCommand for FailTurn {
             tx.settle_attempt(attempt, head.session_id, usage, Some(&self.error.message))?;
         }
         tx.fail_continuation(&mut head, &self.error)?;
-        for notice in &self.notices {
-            tx.queue_notice(notice)?;
-        }
+        tx.queue_notices(&self.notices)?;
         tx.end_if_temporary(&head)
     }
 }

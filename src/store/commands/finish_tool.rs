@@ -5,7 +5,7 @@ use crate::protocol::enums::ApprovalKind;
 use crate::protocol::enums::ToolCallState;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::CachedResult;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::input::NewApproval;
@@ -18,7 +18,6 @@ use serde_json::json;
 /// attempt are settled.
 #[derive(Debug, Clone)]
 pub struct FinishTool {
-    /// The call.
     pub call_id: ToolCallId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -42,7 +41,6 @@ pub struct FinishTool {
 
 impl WriteCommand for FinishTool {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.same_epoch(self.epoch)?;

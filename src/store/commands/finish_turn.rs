@@ -5,7 +5,7 @@ use crate::protocol::enums::{ContinuationState, OutboxClass};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::StepBody;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ModelStep, NewPart};
 use crate::store::rows::{preview, usage};
@@ -15,7 +15,6 @@ use crate::store::tx::outbox::NewRow;
 /// Completes a continuation. Durable. A temporary session ends with it.
 #[derive(Debug, Clone)]
 pub struct FinishTurn {
-    /// The continuation.
     pub continuation_id: ContinuationId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -41,18 +40,13 @@ pub(crate) fn queue_reply(
 ) -> Result<(), StoreError> {
     for (index, part) in parts.iter().enumerate() {
         tx.queue(&NewRow {
-            channel: &part.channel,
-            conversation: &part.conversation,
             continuation_id: Some(continuation),
-            approval_id: None,
-            class: OutboxClass::Final,
             part: index + 1,
             parts: parts.len(),
             text: &part.text,
-            buttons: None,
-            target_ref: None,
             reply_to: part.reply_to.as_deref(),
             file: part.file.as_ref(),
+            ..NewRow::of(&part.channel, &part.conversation, OutboxClass::Final)
         })?;
     }
     Ok(())
@@ -60,7 +54,6 @@ pub(crate) fn queue_reply(
 
 impl WriteCommand for FinishTurn {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
@@ -99,18 +92,16 @@ impl WriteCommand for FinishTurn {
             [head.id],
             usage,
         )?;
-        tx.emit(
-            Some(head.session_id),
-            Some(head.id),
+        tx.emit_turn(
+            &head,
             EventBody::ContinuationCompleted {
                 preview: preview(&self.text),
                 usage,
             },
         )?;
         if let Some(part) = self.parts.first() {
-            tx.emit(
-                Some(head.session_id),
-                Some(head.id),
+            tx.emit_turn(
+                &head,
                 EventBody::ReplyQueued {
                     parts: u32::try_from(self.parts.len()).unwrap_or(u32::MAX),
                     channel: part.channel.clone(),

@@ -1,6 +1,6 @@
 //! An inbound item and what it orders, in one transaction, carried out once however often it is delivered.
 
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::IngestOutcome;
 use crate::store::error::StoreError;
@@ -17,7 +17,6 @@ pub struct IdempotentIngest<C> {
 impl<C: WriteCommand> WriteCommand for IdempotentIngest<C> {
     /// What became of the item, and of its command when it was carried out now.
     type Output = (IngestOutcome, Option<C::Output>);
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError> {
         let ingested = self.record.apply(tx)?;

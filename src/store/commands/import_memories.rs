@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::protocol::memory::MemoryImportResult;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::tx::memories::NewMemory;
@@ -13,13 +13,11 @@ use crate::store::tx::memories::NewMemory;
 pub struct ImportMemories {
     /// Which, in the order of the file.
     pub items: Vec<NewMemory>,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for ImportMemories {
     type Output = MemoryImportResult;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<MemoryImportResult, StoreError> {
         let mut done = MemoryImportResult::default();

@@ -1,7 +1,7 @@
 //! Takes in an inbound item that queues no turn: a command, a click, an unknown sender, something not for us.
 
 use crate::protocol::enums::Disposition;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::ingest_turn::{IngestOutcome, record, save_cursor, seen_before};
 use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, Origin};
@@ -21,7 +21,6 @@ pub struct IngestRecord {
 
 impl WriteCommand for IngestRecord {
     type Output = IngestOutcome;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<IngestOutcome, StoreError> {
         if let Some(outcome) = seen_before(tx, &self.origin)? {
@@ -35,18 +34,9 @@ impl WriteCommand for IngestRecord {
         }
         let inbox_id = record(tx, &self.origin, self.disposition, Some(&self.detail), None)?;
         save_cursor(tx, &self.origin)?;
-        for notice in &self.notices {
-            tx.queue_notice(notice)?;
-        }
+        tx.queue_notices(&self.notices)?;
         crate::crash_point!("ingest.pre_commit");
-        Ok(IngestOutcome {
-            inbox_id,
-            disposition: self.disposition,
-            session_id: None,
-            continuation_id: None,
-            state: None,
-            repeated: false,
-        })
+        Ok(IngestOutcome::new(inbox_id, self.disposition))
     }
 
     fn committed(&self) {

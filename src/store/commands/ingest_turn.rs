@@ -9,13 +9,13 @@ use crate::protocol::event::EventBody;
 use crate::protocol::hex::hex;
 use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
 use crate::protocol::options::TurnOptions;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::taint_session::TaintSession;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
 use crate::store::meta;
 use crate::store::rows::preview;
-use crate::store::sql::{Connection, Json, Statements, params};
+use crate::store::sql::{Connection, Json, Statements, columns, params};
 use crate::store::tx::sessions::NewSession;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -51,7 +51,6 @@ pub struct IngestTurn {
     pub cache: TurnCache,
     /// What it asks for beside its text.
     pub options: TurnOptions,
-    /// What bounds it.
     pub bounds: TurnBounds,
     /// Files that come with it.
     pub files: TurnFiles,
@@ -80,7 +79,6 @@ pub struct IngestOutcome {
     pub inbox_id: InboxId,
     /// What became of it.
     pub disposition: Disposition,
-    /// Its session.
     pub session_id: Option<SessionId>,
     /// The turn it queued.
     pub continuation_id: Option<ContinuationId>,
@@ -88,6 +86,29 @@ pub struct IngestOutcome {
     pub state: Option<ContinuationState>,
     /// Whether it had been taken in before; then nothing changed.
     pub repeated: bool,
+}
+
+impl IngestOutcome {
+    /// Of an item that was taken in now, and queued no turn.
+    pub(crate) fn new(inbox_id: InboxId, disposition: Disposition) -> Self {
+        Self {
+            inbox_id,
+            disposition,
+            session_id: None,
+            continuation_id: None,
+            state: None,
+            repeated: false,
+        }
+    }
+
+    fn of_turn(inbox_id: InboxId, session: SessionId, id: ContinuationId) -> Self {
+        Self {
+            session_id: Some(session),
+            continuation_id: Some(id),
+            state: Some(ContinuationState::Pending),
+            ..Self::new(inbox_id, Disposition::Turn)
+        }
+    }
 }
 
 /// The inbox row with the origin's key, when it was taken in before.
@@ -106,14 +127,10 @@ pub(crate) fn seen_before(
         params![origin.channel, origin.principal, key],
         |row| {
             let digest: [u8; 32] = row.get("body_digest")?;
-            let outcome = IngestOutcome {
-                inbox_id: row.get("id")?,
-                disposition: row.get("disposition")?,
-                continuation_id: row.get("continuation_id")?,
-                session_id: row.get("session_id")?,
-                state: row.get("state")?,
+            let outcome = columns!(row => IngestOutcome {
+                inbox_id = "id", disposition, continuation_id, session_id, state;
                 repeated: true,
-            };
+            });
             Ok((digest, outcome))
         },
     )?;
@@ -238,14 +255,7 @@ impl IngestTurn {
         let inbox_id = record(tx, &self.origin, Disposition::Turn, None, Some(id))?;
         save_cursor(tx, &self.origin)?;
         crate::crash_point!("ingest.pre_commit");
-        Ok(IngestOutcome {
-            inbox_id,
-            disposition: Disposition::Turn,
-            session_id: Some(session),
-            continuation_id: Some(id),
-            state: Some(ContinuationState::Pending),
-            repeated: false,
-        })
+        Ok(IngestOutcome::of_turn(inbox_id, session, id))
     }
 
     /// Notes the files that the turn waits for.
@@ -458,7 +468,6 @@ fn alias(conn: &Connection, requester: &Requester) -> Result<String, StoreError>
 
 impl WriteCommand for IngestTurn {
     type Output = IngestOutcome;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<IngestOutcome, StoreError> {
         if let Some(outcome) = seen_before(tx, &self.origin)? {
@@ -484,7 +493,7 @@ impl WriteCommand for IngestTurn {
                     ON t.channel = s.channel AND t.conversation = s.conversation WHERE s.id = ?1) AS taken
              FROM continuations WHERE session_id = ?1 AND ended_at IS NULL",
             [session],
-            |row| Ok((row.get("open")?, row.get("waiting")?, row.get("taken")?)),
+            columns!(open, waiting, taken),
         )?;
         if self.bounds.alone && open > 0 {
             return Err(StoreError::conflict(format!(
@@ -506,12 +515,8 @@ impl WriteCommand for IngestTurn {
             }
             crate::crash_point!("ingest.pre_commit");
             return Ok(IngestOutcome {
-                inbox_id,
-                disposition: Disposition::QueueFull,
                 session_id: Some(session),
-                continuation_id: None,
-                state: None,
-                repeated: false,
+                ..IngestOutcome::new(inbox_id, Disposition::QueueFull)
             });
         }
         let continuation = self.insert(tx, session)?;
@@ -558,14 +563,7 @@ impl WriteCommand for IngestTurn {
         }
         tx.tell_awaited_files(session, continuation)?;
         crate::crash_point!("ingest.pre_commit");
-        Ok(IngestOutcome {
-            inbox_id,
-            disposition: Disposition::Turn,
-            session_id: Some(session),
-            continuation_id: Some(continuation),
-            state: Some(ContinuationState::Pending),
-            repeated: false,
-        })
+        Ok(IngestOutcome::of_turn(inbox_id, session, continuation))
     }
 
     fn committed(&self) {

@@ -4,7 +4,7 @@ use crate::protocol::enums::{ContinuationState, Effect, ToolCallState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::session::ErrorBody;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::start_model_test::is_test;
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
@@ -27,6 +27,13 @@ pub struct InterruptTurn {
     pub notices: Vec<NewNotice>,
 }
 
+fn interruption(why: &str) -> ErrorBody {
+    ErrorBody {
+        code: "interrupted".to_owned(),
+        message: why.to_owned(),
+    }
+}
+
 impl WriteTx<'_> {
     /// Interrupts a running continuation; whether somebody can resume it.
     pub(crate) fn interrupt_continuation(
@@ -35,25 +42,30 @@ impl WriteTx<'_> {
         why: &str,
     ) -> Result<bool, StoreError> {
         let mut head = self.head(id)?;
-        let error = ErrorBody {
-            code: "interrupted".to_owned(),
-            message: why.to_owned(),
-        };
         // Nobody waits for the test of a model any more, and a resume would make a turn of it.
         if is_test(&head) {
-            self.fail_continuation(&mut head, &error)?;
+            self.fail_continuation(&mut head, &interruption(why))?;
             self.end_if_temporary(&head)?;
             return Ok(false);
         }
-        self.move_continuation(&mut head, ContinuationState::Interrupted, Some(&error))?;
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.mark_interrupted(&mut head, why)?;
+        Ok(true)
+    }
+
+    /// Moves a continuation to `interrupted` and announces it.
+    pub(crate) fn mark_interrupted(
+        &mut self,
+        head: &mut ContinuationRow,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        let error = interruption(why);
+        self.move_continuation(head, ContinuationState::Interrupted, Some(&error))?;
+        self.emit_turn(
+            head,
             EventBody::ContinuationInterrupted {
                 reason: why.to_owned(),
             },
-        )?;
-        Ok(true)
+        )
     }
 
     /// Whether the key of the run that was in flight is still remembered.
@@ -100,7 +112,6 @@ impl WriteTx<'_> {
 
 impl WriteCommand for InterruptTurn {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let head = tx.running(self.continuation_id, self.epoch)?;
@@ -109,9 +120,7 @@ impl WriteCommand for InterruptTurn {
         for call in tx.started_calls(head.id)? {
             tx.settle_started(call, &self.reason)?;
         }
-        for notice in &self.notices {
-            tx.queue_notice(notice)?;
-        }
+        tx.queue_notices(&self.notices)?;
         Ok(())
     }
 }

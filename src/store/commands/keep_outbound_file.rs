@@ -12,7 +12,6 @@ use crate::store::sql::{Json, Statements, params};
 pub struct KeepOutboundFile {
     /// The call that sends it.
     pub call_id: ToolCallId,
-    /// The file.
     pub file: SentFile,
 }
 

@@ -1,14 +1,13 @@
 //! Stores a model answer that proposes tool calls, with verdicts, approvals and their cards.
 
 use crate::protocol::ids::ContinuationId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ModelStep, NewCall, NewCallOutcome};
 
 /// A model answer with tool calls. Durable; answers the step's number. The continuation stays running.
 #[derive(Debug, Clone)]
 pub struct LlmResult {
-    /// The continuation.
     pub continuation_id: ContinuationId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -20,7 +19,6 @@ pub struct LlmResult {
 
 impl WriteCommand for LlmResult {
     type Output = u32;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u32, StoreError> {
         let head = tx.running(self.continuation_id, self.epoch)?;

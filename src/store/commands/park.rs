@@ -1,16 +1,14 @@
 //! Parks a running continuation on its gates.
 
 use crate::protocol::enums::ContinuationState;
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
 
 /// Parks a continuation. Durable. Refused while a call is started.
 #[derive(Debug, Clone)]
 pub struct Park {
-    /// The continuation.
     pub continuation_id: ContinuationId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -31,30 +29,17 @@ pub enum ParkOutcome {
 
 impl WriteCommand for Park {
     type Output = ParkOutcome;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ParkOutcome, StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
-        if let Some(call) = tx.started_calls(head.id)?.first() {
-            return Err(StoreError::bug(format!(
-                "continuation {} cannot go from running to awaiting_approval while tool call {call} is started",
-                head.id
-            )));
-        }
+        tx.nothing_in_flight(&head, ContinuationState::AwaitingApproval)?;
         tx.add_active(head.id, self.active_ms)?;
         let pending = tx.pending_gates(head.id)?;
         if pending == 0 {
             return Ok(ParkOutcome::NothingToWaitFor);
         }
-        tx.move_continuation(&mut head, ContinuationState::AwaitingApproval, None)?;
-        tx.emit(
-            Some(head.session_id),
-            Some(head.id),
-            EventBody::ContinuationAwaitingApproval { pending },
-        )?;
-        for notice in &self.notices {
-            tx.queue_notice(notice)?;
-        }
+        tx.await_approval(&mut head, pending)?;
+        tx.queue_notices(&self.notices)?;
         Ok(ParkOutcome::Waiting)
     }
 

@@ -1,14 +1,13 @@
 //! Pauses a conversation after too many denials.
 
 use crate::protocol::ids::SessionId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ChannelFloods;
 
 /// Pauses a session whose conversation is flooded. Durable; whether it did.
 #[derive(Debug, Clone)]
 pub struct PauseFlooded {
-    /// The session.
     pub session_id: SessionId,
     /// What is too much.
     pub floods: ChannelFloods,
@@ -16,7 +15,6 @@ pub struct PauseFlooded {
 
 impl WriteCommand for PauseFlooded {
     type Output = bool;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
         tx.pause_if_flooded(self.session_id, &self.floods)

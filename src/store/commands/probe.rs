@@ -1,6 +1,6 @@
 //! Shows that the disk takes a write: changes a row that means nothing, durably.
 
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::meta;
 
@@ -10,9 +10,8 @@ pub struct Probe;
 
 impl WriteCommand for Probe {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        meta::set(tx.conn, "probed_at", &tx.now.as_millis().to_string())
+        meta::set_time(tx.conn, "probed_at", tx.now)
     }
 }

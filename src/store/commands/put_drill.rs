@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::protocol::escalation::{EscalationDrill, EscalationStep};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
 use crate::store::meta;
@@ -22,16 +22,13 @@ impl WriteTx<'_> {
 /// Begins a drill in place of the last one of its channel. Durable.
 #[derive(Debug, Clone)]
 pub struct BeginDrill {
-    /// The drill.
     pub drill: EscalationDrill,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for BeginDrill {
     /// The drill that runs already, if one does.
     type Output = Option<EscalationDrill>;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError> {
         let runs =
@@ -67,7 +64,6 @@ pub struct PutDrill {
 impl WriteCommand for PutDrill {
     /// Whether it was kept.
     type Output = bool;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
         let is_it = |one: &EscalationDrill| {

@@ -5,7 +5,7 @@ use crate::protocol::command::BudgetRequest;
 use crate::protocol::enums::{Autonomy, MissedRuns};
 use crate::protocol::ids::RoutineId;
 use crate::protocol::routine::Routine;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::routines::{find_routine, load_routine};
@@ -37,9 +37,7 @@ pub struct RoutineFields {
     pub time_zone: Option<String>,
     /// What the bot is told.
     pub prompt: String,
-    /// Channel.
     pub channel: String,
-    /// Conversation.
     pub conversation: String,
     /// Model; none = of the session.
     pub model: Option<String>,
@@ -60,7 +58,6 @@ pub struct RoutineFields {
 /// Makes a routine, or changes one that has not changed since it was read. Durable; answers it as it is now.
 #[derive(Debug, Clone)]
 pub struct PutRoutine {
-    /// Which.
     pub id: RoutineId,
     /// Version that was read; 0 = it is new.
     pub version: u64,
@@ -68,7 +65,6 @@ pub struct PutRoutine {
     pub fields: RoutineFields,
     /// When it is due next. A routine that does not run by itself is never due.
     pub due: NextDue,
-    /// Who.
     pub by: ActorRef,
 }
 
@@ -93,7 +89,6 @@ impl PutRoutine {
 
 impl WriteCommand for PutRoutine {
     type Output = Routine;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Routine, StoreError> {
         let fields = &self.fields;
@@ -184,15 +179,12 @@ impl WriteCommand for PutRoutine {
 /// Removes a routine with its history; its turns stay. Durable.
 #[derive(Debug, Clone)]
 pub struct RemoveRoutine {
-    /// Which.
     pub id: RoutineId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for RemoveRoutine {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let routine = load_routine(tx.conn, self.id)?;

@@ -4,11 +4,11 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::{RuleMatcher, RuleScope, SessionState, VerdictKind};
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::rule::Rule;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::rules::load_rule;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 use serde_json::json;
 
 /// Rules there may be.
@@ -31,9 +31,7 @@ pub struct RuleFields {
     pub executable: Option<String>,
     /// How far it reaches.
     pub scope: RuleScope,
-    /// Its channel.
     pub channel: Option<String>,
-    /// Its session.
     pub session_id: Option<SessionId>,
     /// Its turn; its session follows from it.
     pub continuation_id: Option<ContinuationId>,
@@ -52,7 +50,6 @@ pub struct RuleFields {
 /// Makes a rule, or changes one that has not changed since it was read. Durable; answers it as it is now.
 #[derive(Debug, Clone)]
 pub struct PutRule {
-    /// Which.
     pub id: RuleId,
     /// Version that was read; 0 = it is new.
     pub version: u64,
@@ -60,7 +57,6 @@ pub struct PutRule {
     pub fields: RuleFields,
     /// The question it is made on.
     pub approval_id: Option<ApprovalId>,
-    /// Who.
     pub by: ActorRef,
 }
 
@@ -85,7 +81,6 @@ impl PutRule {
 
 impl WriteCommand for PutRule {
     type Output = Rule;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Rule, StoreError> {
         let fields = &self.fields;
@@ -168,15 +163,12 @@ impl WriteCommand for PutRule {
 /// Removes a rule; what it decided stays in the history. Durable.
 #[derive(Debug, Clone)]
 pub struct RemoveRule {
-    /// Which.
     pub id: RuleId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for RemoveRule {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let rule = load_rule(tx.conn, self.id)?;
@@ -189,25 +181,17 @@ impl WriteCommand for RemoveRule {
 pub struct RemoveGrant {
     /// The approval it was given with.
     pub id: ApprovalId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for RemoveGrant {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let found: Option<(String, SessionId, String)> = tx.conn.row_opt(
             "DELETE FROM session_grants WHERE approval_id = ?1 RETURNING tool, session_id, requester_id",
             [self.id],
-            |row| {
-                Ok((
-                    row.get("tool")?,
-                    row.get("session_id")?,
-                    row.get("requester_id")?,
-                ))
-            },
+            columns!(tool, session_id, requester_id),
         )?;
         let (tool, session, requester) =
             found.ok_or_else(|| StoreError::not_found("permission for a shape", self.id))?;

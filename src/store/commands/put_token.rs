@@ -14,7 +14,6 @@ use crate::store::sql::{Json, Statements, params};
 /// Adds a token. Durable. Refused where its name is taken.
 #[derive(Debug, Clone)]
 pub struct PutToken {
-    /// Its name.
     pub name: String,
     /// SHA-256 of its value.
     pub hash: [u8; 32],
@@ -30,7 +29,6 @@ pub struct PutToken {
 
 impl WriteCommand for PutToken {
     type Output = Token;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Token, StoreError> {
         if load_token(tx.conn, &self.name)?.is_some() {
@@ -52,13 +50,9 @@ impl WriteCommand for PutToken {
                 self.expires_at
             ],
         )?;
-        tx.audit(
-            "token.created",
-            &self.by,
-            None,
-            &self.name,
-            &json!({ "scopes": self.scopes, "person": self.person, "expires_at": self.expires_at }),
-        )?;
+        let detail =
+            json!({ "scopes": self.scopes, "person": self.person, "expires_at": self.expires_at });
+        tx.audit("token.created", &self.by, None, &self.name, &detail)?;
         load_token(tx.conn, &self.name)?.ok_or_else(|| StoreError::not_found("token", &self.name))
     }
 }
@@ -66,15 +60,12 @@ impl WriteCommand for PutToken {
 /// Ends a token for good. Durable; answers it as it is now.
 #[derive(Debug, Clone)]
 pub struct RevokeToken {
-    /// Its name.
     pub name: String,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for RevokeToken {
     type Output = Token;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Token, StoreError> {
         let before = load_token(tx.conn, &self.name)?
@@ -83,13 +74,8 @@ impl WriteCommand for RevokeToken {
             "UPDATE tokens SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL",
             params![self.name, tx.now],
         )?;
-        tx.audit(
-            "token.revoked",
-            &self.by,
-            None,
-            &self.name,
-            &json!({ "scopes": before.scopes, "person": before.person }),
-        )?;
+        let detail = json!({ "scopes": before.scopes, "person": before.person });
+        tx.audit("token.revoked", &self.by, None, &self.name, &detail)?;
         Ok(Token {
             revoked_at: Some(tx.now),
             ..before

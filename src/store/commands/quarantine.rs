@@ -4,13 +4,11 @@
 //! Runs inside recovery, once per copy. Nothing here starts, sends or drops anything.
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::protocol::enums::{ApprovalKind, DecisionKind, OutboxClass, OutboxState, ToolCallState};
-use crate::protocol::hex::hex;
 use crate::protocol::ids::{ApprovalId, OutboxId, ToolCallId};
 use crate::store::command::WriteTx;
-use crate::store::commands::end_send::set_unknown;
+use crate::store::commands::end_send::{set_unknown, unknown_delivery};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
@@ -67,20 +65,12 @@ fn doubt_part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError>
         OutboxClass::Final | OutboxClass::Notice => {}
     }
     let detail = format!("{DOUBT}: it may have been sent since");
-    let question = question(
-        ApprovalKind::Resend,
-        hex(&Sha256::digest(part.id.to_bytes())),
-        vec![
-            DecisionKind::Sent,
-            DecisionKind::SendAgain,
-            DecisionKind::Drop,
-        ],
-        format!(
-            "A message to `{}` on `{}` waited to be sent when the copy was made that this database was restored from: \
-             it may have been sent since. Did it arrive?",
-            part.conversation, part.channel
-        ),
-    );
+    let mut question = unknown_delivery(part, &detail);
+    question.question = Some(format!(
+        "A message to `{}` on `{}` waited to be sent when the copy was made that this database was restored from: \
+         it may have been sent since. Did it arrive?",
+        part.conversation, part.channel
+    ));
     set_unknown(tx, part, &detail, Some(&question))?;
     Ok(true)
 }

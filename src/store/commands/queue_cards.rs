@@ -2,22 +2,19 @@
 
 use crate::protocol::enums::ApprovalState;
 use crate::protocol::ids::ApprovalId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewCard;
 
 /// Queues cards for a pending approval (one that came back to pending, or reached nobody). Durable.
 #[derive(Debug, Clone)]
 pub struct QueueCards {
-    /// The approval.
     pub approval_id: ApprovalId,
-    /// The cards.
     pub cards: Vec<NewCard>,
 }
 
 impl WriteCommand for QueueCards {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let gate = tx.gate(self.approval_id)?;
@@ -27,12 +24,6 @@ impl WriteCommand for QueueCards {
                 gate.id, gate.state
             )));
         }
-        tx.queue_cards(
-            gate.id,
-            gate.continuation_id,
-            gate.revision,
-            &gate.digest,
-            &self.cards,
-        )
+        tx.queue_cards(&gate, &self.cards)
     }
 }

@@ -1,7 +1,7 @@
 //! Queues a message that says that it is a test.
 
 use crate::protocol::ids::OutboxId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
 use serde_json::json;
@@ -11,13 +11,11 @@ use serde_json::json;
 pub struct QueueChannelTest {
     /// What is sent.
     pub notice: NewNotice,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for QueueChannelTest {
     type Output = OutboxId;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<OutboxId, StoreError> {
         let id = tx

@@ -2,15 +2,13 @@
 
 use crate::protocol::enums::{ContinuationState, OutboxClass};
 use crate::protocol::ids::ContinuationId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::NewNotice;
 use crate::store::sql::{Statements, params};
 
 /// Queues the notice, unless the turn has one, has ended, or waits for a person. Durable; whether it was queued.
 #[derive(Debug, Clone)]
 pub struct QueueProgressNotice {
-    /// The turn.
     pub continuation_id: ContinuationId,
     /// What is said while it runs: Markdown.
     pub running: String,
@@ -20,7 +18,6 @@ pub struct QueueProgressNotice {
 
 impl WriteCommand for QueueProgressNotice {
     type Output = bool;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
         let turn = tx.head(self.continuation_id)?;
@@ -41,14 +38,7 @@ impl WriteCommand for QueueProgressNotice {
         if told == 0 {
             return Ok(false);
         }
-        tx.queue_notice(&NewNotice {
-            channel: turn.channel,
-            conversation: turn.conversation,
-            class: OutboxClass::Progress,
-            text: text.clone(),
-            reply_to: turn.message_ref,
-            continuation_id: Some(turn.id),
-        })?;
+        tx.queue_notice(&turn.notice(OutboxClass::Progress, text))?;
         Ok(true)
     }
 }

@@ -3,11 +3,11 @@
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::ingest_turn::{add_line, attach, load_attachments};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
-use crate::store::sql::{Json, Statements, params};
+use crate::store::sql::{Json, Statements, columns, params};
 
 /// What became of a file.
 #[derive(Debug, Clone)]
@@ -47,22 +47,13 @@ const MISSING: &str = "[a file is missing:";
 
 impl WriteCommand for ReceiveFile {
     type Output = Option<SessionId>;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<SessionId>, StoreError> {
         let found = tx.conn.row_opt(
             "SELECT f.continuation_id, f.name, c.session_id, c.text, c.ended_at IS NOT NULL AS ended
              FROM inbound_files f JOIN continuations c ON c.id = f.continuation_id WHERE f.id = ?1",
             [self.id],
-            |row| {
-                Ok((
-                    row.get::<ContinuationId>("continuation_id")?,
-                    row.get::<String>("name")?,
-                    row.get::<SessionId>("session_id")?,
-                    row.get::<String>("text")?,
-                    row.get::<bool>("ended")?,
-                ))
-            },
+            columns!(continuation_id: ContinuationId, name: String, session_id: SessionId, text: String, ended: bool),
         )?;
         let Some((id, name, session, mut text, ended)) = found else {
             return Ok(None);

@@ -40,12 +40,10 @@ impl WriteCommand for NoteHistorySweep {
     const DURABILITY: Durability = Durability::Relaxed;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let known = meta::get(tx.conn, "history_kept_since")?;
-        let known = known.and_then(|text| text.parse().ok()).map(Timestamp);
+        let known = meta::time(tx.conn, "history_kept_since")?;
         // A longer retention brings nothing back.
         if known.is_none_or(|known| known < self.before) {
-            let since = self.before.as_millis().to_string();
-            meta::set(tx.conn, "history_kept_since", &since)?;
+            meta::set_time(tx.conn, "history_kept_since", self.before)?;
         }
         Ok(())
     }
@@ -60,6 +58,6 @@ impl WriteCommand for NoteSweep {
     const DURABILITY: Durability = Durability::Relaxed;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        meta::set(tx.conn, "last_sweep", &tx.now.as_millis().to_string())
+        meta::set_time(tx.conn, "last_sweep", tx.now)
     }
 }

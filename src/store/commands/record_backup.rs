@@ -1,7 +1,7 @@
 //! Records that a backup was written, and that old ones were removed: a backup holds everything that was ever said here.
 
 use crate::clock::Timestamp;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::meta;
@@ -12,7 +12,6 @@ use serde_json::json;
 /// Appends the audit row of a backup. Durable.
 #[derive(Debug, Clone)]
 pub struct RecordBackup {
-    /// Who asked for it.
     pub by: ActorRef,
     /// The file.
     pub path: String,
@@ -32,11 +31,9 @@ fn keep(conn: &Connection, list: &[MadeBackup]) -> Result<(), StoreError> {
 
 impl WriteCommand for RecordBackup {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let at = self.created_at.as_millis().to_string();
-        meta::set(tx.conn, LAST_BACKUP, &at)?;
+        meta::set_time(tx.conn, LAST_BACKUP, self.created_at)?;
         if self.scheduled {
             let mut list = made(tx.conn)?;
             list.retain(|one| one.path != self.path);
@@ -46,39 +43,26 @@ impl WriteCommand for RecordBackup {
             });
             keep(tx.conn, &list)?;
         }
-        tx.audit(
-            "backup.written",
-            &self.by,
-            None,
-            "engine",
-            &json!({ "path": self.path, "last_event_seq": self.last_event_seq }),
-        )
+        let detail = json!({ "path": self.path, "last_event_seq": self.last_event_seq });
+        tx.audit("backup.written", &self.by, None, "engine", &detail)
     }
 }
 
 /// Takes backups from the list of those that the daemon made, with an audit row. Durable.
 #[derive(Debug, Clone)]
 pub struct ForgetBackups {
-    /// Who removed them.
     pub by: ActorRef,
-    /// Their files.
     pub paths: Vec<String>,
 }
 
 impl WriteCommand for ForgetBackups {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut list = made(tx.conn)?;
         list.retain(|one| !self.paths.contains(&one.path));
         keep(tx.conn, &list)?;
-        tx.audit(
-            "backup.removed",
-            &self.by,
-            None,
-            "engine",
-            &json!({ "paths": self.paths }),
-        )
+        let detail = json!({ "paths": self.paths });
+        tx.audit("backup.removed", &self.by, None, "engine", &detail)
     }
 }

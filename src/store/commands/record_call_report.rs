@@ -6,7 +6,7 @@ use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::rows::preview;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 
 /// Keeps a report. The first one of a call stays. Relaxed: nothing of ours follows from it.
 #[derive(Debug, Clone)]
@@ -15,7 +15,6 @@ pub struct RecordCallReport {
     pub session_id: SessionId,
     /// The turn in which the agent asked; none = it never did.
     pub continuation_id: Option<ContinuationId>,
-    /// Name of the tool.
     pub tool: String,
     /// How it ended.
     pub outcome: ReportOutcome,
@@ -103,7 +102,7 @@ impl WriteCommand for CloseUnreported {
              WHERE c.session_id = ?1 AND t.state = ?2 AND t.started_at IS NOT NULL
                 AND NOT EXISTS (SELECT 1 FROM call_reports r WHERE r.tool_call_id = t.id)",
             params![self.session_id, ToolCallState::Succeeded],
-            |row| Ok((row.get("continuation")?, row.get("id")?, row.get("name")?)),
+            columns!(continuation, id, name),
         )?;
         let count = open.len() as u64;
         for (continuation, call, tool) in open {

@@ -8,7 +8,6 @@ use crate::store::sql::{Statements, params};
 /// Keeps the times of a channel's health; nothing goes back in time. Relaxed: the newest may be lost with the power.
 #[derive(Debug, Clone)]
 pub struct RecordHealth {
-    /// Channel name.
     pub channel: String,
     /// Of which the times are kept.
     pub health: ChannelHealth,

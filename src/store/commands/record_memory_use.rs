@@ -8,7 +8,6 @@ use crate::store::sql::{Statements, params};
 /// Counts one use of each. Relaxed; one that is gone is passed over.
 #[derive(Debug, Clone)]
 pub struct RecordMemoryUse {
-    /// Which.
     pub ids: Vec<MemoryId>,
 }
 

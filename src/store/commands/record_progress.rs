@@ -9,9 +9,7 @@ use crate::store::sql::{Statements, params};
 /// its chat and says nothing wrong. A turn that is gone changes nothing.
 #[derive(Debug, Clone)]
 pub struct RecordProgress {
-    /// The turn.
     pub continuation_id: ContinuationId,
-    /// The message.
     pub message_ref: Option<String>,
 }
 

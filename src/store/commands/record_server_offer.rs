@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::protocol::approval::Requester;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
 use crate::store::queries::tool_servers::{PinnedDefinition, ServerOffer, load_server};
@@ -28,11 +28,9 @@ pub struct OfferedTool {
 /// One question about a server waits at most. It is about exactly what the server offers: another offer withdraws it.
 #[derive(Debug, Clone)]
 pub struct RecordServerOffer {
-    /// The server.
     pub name: String,
     /// What it offers, beside its tools.
     pub offer: ServerOffer,
-    /// Its tools.
     pub tools: Vec<OfferedTool>,
     /// The question about it, with the channel where it stands; none = nothing of it needs an answer.
     pub question: Option<(String, NewApproval)>,
@@ -40,7 +38,6 @@ pub struct RecordServerOffer {
 
 impl WriteCommand for RecordServerOffer {
     type Output = bool;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
         tx.conn.run(

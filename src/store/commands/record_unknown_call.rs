@@ -2,7 +2,7 @@
 
 use crate::protocol::enums::{ApprovalKind, ApprovalState};
 use crate::protocol::ids::ApprovalId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
@@ -34,7 +34,6 @@ impl WriteTx<'_> {
 
 impl WriteCommand for RecordUnknownCall {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let gate = tx.gate(self.approval_id)?;

@@ -1,8 +1,7 @@
 //! Takes the database over after a start: new epoch, and a truthful state for everything that was in flight.
 
 use crate::clock::Timestamp;
-use crate::protocol::enums::{ApprovalKind, ApprovalState, ContinuationState};
-use crate::protocol::event::EventBody;
+use crate::protocol::enums::{ApprovalKind, ApprovalState};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, ToolCallId};
 use crate::store::command::{WriteCommand as _, WriteTx};
 use crate::store::commands::ask_in_call::WithdrawQuestion;
@@ -109,13 +108,7 @@ impl Recover {
         )?;
         for id in waiting {
             let mut head = tx.head(id)?;
-            tx.move_continuation(&mut head, ContinuationState::Pending, None)?;
-            let by = ActorRef::engine().label;
-            tx.emit(
-                Some(head.session_id),
-                Some(head.id),
-                EventBody::ContinuationResumed { by },
-            )?;
+            tx.requeue(&mut head, &ActorRef::engine().label)?;
         }
         Ok(())
     }

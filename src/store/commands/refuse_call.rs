@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::protocol::enums::{ApprovalState, ToolCallState};
 use crate::protocol::ids::ToolCallId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::tx::calls::CallResult;
@@ -12,7 +12,6 @@ use crate::store::tx::calls::CallResult;
 /// A ready or approved call gets a denied result instead of a start. Durable. Its approval is revoked.
 #[derive(Debug, Clone)]
 pub struct RefuseCall {
-    /// The call.
     pub call_id: ToolCallId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -22,7 +21,6 @@ pub struct RefuseCall {
 
 impl WriteCommand for RefuseCall {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.same_epoch(self.epoch)?;

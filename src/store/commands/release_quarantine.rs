@@ -1,6 +1,6 @@
 //! Lifts the quarantine of a restored database.
 
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::meta;
@@ -9,13 +9,11 @@ use serde_json::json;
 /// Lifts the quarantine. Durable. Does nothing when there is none.
 #[derive(Debug, Clone)]
 pub struct ReleaseQuarantine {
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for ReleaseQuarantine {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         if meta::quarantined(tx.conn)? {

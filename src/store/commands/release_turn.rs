@@ -1,22 +1,18 @@
 //! Gives a running continuation back without ending it.
 
 use crate::protocol::enums::ContinuationState;
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::session::ErrorBody;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 
 /// Puts a running continuation down. Durable. To `Pending` only when no call is started.
 #[derive(Debug, Clone)]
 pub struct Yield {
-    /// The continuation.
     pub continuation_id: ContinuationId,
     /// Epoch of the caller.
     pub epoch: u64,
     /// Where to.
     pub to: YieldTo,
-    /// Why.
     pub reason: String,
     /// Milliseconds of engine time to add.
     pub active_ms: u64,
@@ -35,27 +31,14 @@ pub enum YieldTo {
 
 impl WriteCommand for Yield {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
         tx.add_active(head.id, self.active_ms)?;
         match self.to {
             YieldTo::Pending => {
-                if let Some(call) = tx.started_calls(head.id)?.first() {
-                    return Err(StoreError::bug(format!(
-                        "continuation {} cannot go from running to pending while tool call {call} is started",
-                        head.id
-                    )));
-                }
-                tx.move_continuation(&mut head, ContinuationState::Pending, None)?;
-                tx.emit(
-                    Some(head.session_id),
-                    Some(head.id),
-                    EventBody::ContinuationResumed {
-                        by: self.reason.clone(),
-                    },
-                )
+                tx.nothing_in_flight(&head, ContinuationState::Pending)?;
+                tx.requeue(&mut head, &self.reason)
             }
             YieldTo::Interrupted => {
                 if let Some(partial) = &self.partial {
@@ -65,21 +48,7 @@ impl WriteCommand for Yield {
                         format!("The answer broke off after:\n{partial}"),
                     )?;
                 }
-                tx.move_continuation(
-                    &mut head,
-                    ContinuationState::Interrupted,
-                    Some(&ErrorBody {
-                        code: "interrupted".to_owned(),
-                        message: self.reason.clone(),
-                    }),
-                )?;
-                tx.emit(
-                    Some(head.session_id),
-                    Some(head.id),
-                    EventBody::ContinuationInterrupted {
-                        reason: self.reason.clone(),
-                    },
-                )
+                tx.mark_interrupted(&mut head, &self.reason)
             }
         }
     }

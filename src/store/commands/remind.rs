@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use crate::protocol::enums::ApprovalState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewCard;
 use crate::store::queries::approvals::load_approval;
-use crate::store::queries::waiting::{card_message, has_card};
+use crate::store::queries::waiting::has_card;
 use crate::store::sql::{Statements, params};
 
 /// Sends these cards where there is none, and a reminder where there is one. Durable.
@@ -17,7 +17,6 @@ use crate::store::sql::{Statements, params};
 /// Does nothing where the approval was answered or changed meanwhile.
 #[derive(Debug, Clone)]
 pub struct Remind {
-    /// The approval.
     pub approval_id: ApprovalId,
     /// The revision that the cards show.
     pub revision: u32,
@@ -31,7 +30,6 @@ pub struct Remind {
 
 impl WriteCommand for Remind {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let gate = tx.gate(self.approval_id)?;
@@ -51,18 +49,11 @@ impl WriteCommand for Remind {
             if !has_card(tx.conn, gate.id, &card.channel, &card.conversation)? {
                 cards.push(card.clone());
             } else if known.unwrap_or(0) < self.due {
-                let message = card_message(tx.conn, gate.id, &card.channel, &card.conversation)?;
-                tx.queue_reminder(gate.id, gate.continuation_id, card, &self.text, message)?;
+                tx.queue_reminder(&gate, card, &self.text)?;
                 reminded = true;
             }
         }
-        tx.queue_cards(
-            gate.id,
-            gate.continuation_id,
-            gate.revision,
-            &gate.digest,
-            &cards,
-        )?;
+        tx.queue_cards(&gate, &cards)?;
         if self.due == 0 {
             return Ok(());
         }

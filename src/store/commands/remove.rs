@@ -62,7 +62,6 @@ pub trait Removal: Clone + Send + 'static {
 pub struct Remove<R: Removal> {
     /// What they are.
     pub what: R,
-    /// Which.
     pub keys: Vec<R::Key>,
 }
 

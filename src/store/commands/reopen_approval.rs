@@ -2,7 +2,7 @@
 
 use crate::protocol::enums::{ApprovalState, ToolCallState};
 use crate::protocol::ids::ToolCallId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::input::{NewApproval, NewCallFacts};
@@ -12,13 +12,11 @@ use serde_json::json;
 /// The policy became stricter or the plan changed before the start. Durable. An old approval is revoked.
 #[derive(Debug, Clone)]
 pub struct ReopenApproval {
-    /// The call.
     pub call_id: ToolCallId,
     /// Epoch of the caller.
     pub epoch: u64,
     /// The new question.
     pub approval: NewApproval,
-    /// Why.
     pub reason: String,
     /// The call as it is now.
     pub call: NewCallFacts,
@@ -26,7 +24,6 @@ pub struct ReopenApproval {
 
 impl WriteCommand for ReopenApproval {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.same_epoch(self.epoch)?;

@@ -2,16 +2,14 @@
 
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::ModelAttemptId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{BudgetKind, SharedLimits};
-use crate::store::meta;
+use crate::store::input::{BudgetKind, Purpose, SharedLimits};
 use crate::store::sql::{Statements, params};
 
 /// Reserves a model call. Durable: recorded spend is never below real calls.
 #[derive(Debug, Clone)]
 pub struct ReserveModel {
-    /// The continuation.
     pub continuation_id: ContinuationId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -43,7 +41,6 @@ pub enum Reservation {
 /// The budget that forbids a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BudgetStop {
-    /// Which.
     pub budget: BudgetKind,
     /// How much it allows, grants included: tokens or US dollars.
     pub limit: f64,
@@ -58,16 +55,10 @@ pub struct BudgetStop {
 impl WriteCommand for ReserveModel {
     /// Nothing is written where a budget is used up.
     type Output = Reservation;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Reservation, StoreError> {
         let head = tx.running(self.continuation_id, self.epoch)?;
-        if meta::quarantined(tx.conn)? {
-            return Err(StoreError::conflict(format!(
-                "continuation {}: the database is quarantined, no model is called",
-                head.id
-            )));
-        }
+        tx.refuse_quarantined("continuation", head.id, "no model is called")?;
         // Every tool_use has its result before the next model call.
         let open: bool = tx.conn.value(
             "SELECT EXISTS (SELECT 1 FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL)",
@@ -81,6 +72,7 @@ impl WriteCommand for ReserveModel {
         }
         if let Some(stop) = tx.judge_budgets(
             &head,
+            Purpose::Turn,
             &self.limits,
             self.estimated_tokens,
             self.estimated_cost_usd,

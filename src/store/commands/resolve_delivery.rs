@@ -5,7 +5,7 @@ use crate::protocol::enums::{ApprovalState, DecisionKind, OutboxState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::ids::OutboxId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::Statements;
@@ -27,11 +27,9 @@ pub enum Settlement {
 /// one is answered with the same word.
 #[derive(Debug, Clone)]
 pub struct ResolveDelivery {
-    /// Which part.
     pub outbox_id: OutboxId,
     /// How.
     pub settlement: Settlement,
-    /// Who.
     pub by: ActorRef,
     /// Why, redacted.
     pub reason: Option<String>,
@@ -121,7 +119,6 @@ impl WriteTx<'_> {
 
 impl WriteCommand for ResolveDelivery {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut part = tx.part(self.outbox_id)?;

@@ -1,13 +1,11 @@
 //! Makes an earlier session the active one of its conversation again.
 
 use crate::protocol::enums::SessionState;
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::end_session::EndSession;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::queries::sessions::load_session;
 use crate::store::sql::{Statements, params};
 
 /// Resumes an ended or expired session. The active session of the conversation ends, and what is open in it is
@@ -15,15 +13,12 @@ use crate::store::sql::{Statements, params};
 /// continuations. Resuming an active session changes nothing.
 #[derive(Debug, Clone)]
 pub struct ResumeSession {
-    /// Which one.
     pub session_id: SessionId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for ResumeSession {
     type Output = Vec<ContinuationId>;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
         if tx.session_state(self.session_id)? == SessionState::Active {
@@ -56,12 +51,7 @@ impl WriteCommand for ResumeSession {
             self.session_id,
             &serde_json::json!({ "cancelled": cancelled.len() }),
         )?;
-        let session = Box::new(load_session(tx.conn, self.session_id)?);
-        tx.emit(
-            Some(self.session_id),
-            None,
-            EventBody::SessionUpdated { session },
-        )?;
+        tx.session_updated(self.session_id)?;
         Ok(cancelled)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::protocol::ids::{CompactionId, ModelAttemptId};
 use crate::protocol::session::Usage;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::reserve_model::Reservation;
 use crate::store::error::StoreError;
 use crate::store::input::CompactionCall;
@@ -10,7 +10,6 @@ use crate::store::input::CompactionCall;
 /// Asks once more. Durable. The first answer is settled also where a budget forbids the second call.
 #[derive(Debug, Clone)]
 pub struct RetryCompaction {
-    /// The compaction.
     pub id: CompactionId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -26,7 +25,6 @@ pub struct RetryCompaction {
 
 impl WriteCommand for RetryCompaction {
     type Output = Reservation;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Reservation, StoreError> {
         let compaction = tx.running_compaction(self.id, self.epoch)?;

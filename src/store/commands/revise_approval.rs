@@ -3,7 +3,7 @@
 use crate::protocol::approval::Preview;
 use crate::protocol::enums::{ApprovalState, ToolCallState};
 use crate::protocol::ids::ApprovalId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::decide::{DecideOutcome, DecideReport};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewCallFacts, NewCard};
@@ -14,11 +14,9 @@ use serde_json::json;
 /// An edit by a person. Durable; answers like a decision. New revision and digest, still pending.
 #[derive(Debug, Clone)]
 pub struct ReviseApproval {
-    /// Which approval.
     pub approval_id: ApprovalId,
     /// Digest that was shown.
     pub digest: String,
-    /// Who.
     pub by: ActorRef,
     /// The call as edited.
     pub call: NewCallFacts,
@@ -34,17 +32,9 @@ pub struct ReviseApproval {
 
 impl WriteCommand for ReviseApproval {
     type Output = DecideReport;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<DecideReport, StoreError> {
         let mut gate = tx.gate(self.approval_id)?;
-        let report = |outcome, gate: &crate::store::tx::approvals::ApprovalRow| DecideReport {
-            outcome,
-            continuation_id: gate.continuation_id,
-            session_id: gate.session_id,
-            resumed: false,
-            ended: false,
-        };
         if gate.state != ApprovalState::Pending {
             let outcome = match &gate.decision {
                 Some(winner) => DecideOutcome::Lost {
@@ -53,17 +43,10 @@ impl WriteCommand for ReviseApproval {
                 },
                 None => DecideOutcome::NotPending(gate.state),
             };
-            return Ok(report(outcome, &gate));
+            return Ok(DecideReport::of(&gate, outcome));
         }
-        if gate.digest != self.digest {
-            let outcome = DecideOutcome::Stale {
-                current_digest: gate.digest.clone(),
-                current_revision: gate.revision,
-            };
-            return Ok(report(outcome, &gate));
-        }
-        if gate.expires_at.is_some_and(|at| at <= tx.now) {
-            return Ok(report(DecideOutcome::Expired, &gate));
+        if let Some(outcome) = DecideOutcome::outdated(&gate, &self.digest, None, tx.now) {
+            return Ok(DecideReport::of(&gate, outcome));
         }
         let (Some(call_id), Some(continuation)) = (gate.call_id, gate.continuation_id) else {
             return Err(StoreError::rejected(format!(
@@ -105,17 +88,11 @@ impl WriteCommand for ReviseApproval {
             gate.id,
             &json!({ "call": call_id, "from": old, "to": gate.digest, "revision": gate.revision }),
         )?;
-        tx.queue_cards(
-            gate.id,
-            gate.continuation_id,
-            gate.revision,
-            &gate.digest,
-            &self.cards,
-        )?;
+        tx.queue_cards(&gate, &self.cards)?;
         tx.requested_event(gate.id)?;
         let approval = load_approval(tx.conn, gate.id)?;
         crate::crash_point!("decide.pre_commit");
-        Ok(report(DecideOutcome::Decided(approval), &gate))
+        Ok(DecideReport::of(&gate, DecideOutcome::Decided(approval)))
     }
 
     fn committed(&self) {

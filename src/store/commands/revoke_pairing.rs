@@ -2,7 +2,7 @@
 
 use crate::protocol::enums::PairingState;
 use crate::protocol::ids::ApprovalId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::pairings::load_pairing;
@@ -12,13 +12,11 @@ use crate::store::queries::pairings::load_pairing;
 pub struct RevokePairing {
     /// The question about them.
     pub id: ApprovalId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for RevokePairing {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let pairing = load_pairing(tx.conn, self.id)?;

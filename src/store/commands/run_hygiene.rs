@@ -21,9 +21,7 @@ const KEPT_RUNS: i64 = 1000;
 /// Begins a run. Durable: what it archives names it. With its audit row where a person asked for it.
 #[derive(Debug, Clone)]
 pub struct BeginHygiene {
-    /// Its id.
     pub id: HygieneRunId,
-    /// Who asked for it.
     pub by: ActorRef,
     /// Milliseconds for which it can be taken back.
     pub undo_ms: i64,
@@ -33,7 +31,6 @@ pub struct BeginHygiene {
 
 impl WriteCommand for BeginHygiene {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.cut_runs_short(CUT_SHORT)?;
@@ -57,13 +54,8 @@ impl WriteCommand for BeginHygiene {
         if self.by.surface == Surface::Engine {
             return Ok(());
         }
-        tx.audit(
-            "hygiene.run",
-            &self.by,
-            None,
-            self.id,
-            &json!({ "too_much": self.report.too_much }),
-        )
+        let detail = json!({ "too_much": self.report.too_much });
+        tx.audit("hygiene.run", &self.by, None, self.id, &detail)
     }
 }
 
@@ -81,7 +73,6 @@ pub enum HygieneEnd {
 /// Ends a run and tells of it. Durable.
 #[derive(Debug, Clone)]
 pub struct EndHygiene {
-    /// Which.
     pub id: HygieneRunId,
     /// How.
     pub end: HygieneEnd,
@@ -93,7 +84,6 @@ pub struct EndHygiene {
 
 impl WriteCommand for EndHygiene {
     type Output = HygieneRun;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<HygieneRun, StoreError> {
         let (state, note) = match &self.end {
@@ -107,7 +97,7 @@ impl WriteCommand for EndHygiene {
         )?;
         match self.end {
             HygieneEnd::Whole | HygieneEnd::Refused(_) => {
-                meta::set(tx.conn, "last_hygiene", &tx.now.as_millis().to_string())?;
+                meta::set_time(tx.conn, "last_hygiene", tx.now)?;
             }
             HygieneEnd::Cut(_) => {}
         }
@@ -138,7 +128,6 @@ pub struct CutHygieneShort;
 
 impl WriteCommand for CutHygieneShort {
     type Output = bool;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
         Ok(tx.cut_runs_short(CUT_SHORT)? > 0)

@@ -8,7 +8,7 @@ use crate::protocol::enums::{ContinuationState, Disposition};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use crate::protocol::session::{BY_HAND, StepBody, Usage};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::finish_turn::queue_reply;
 use crate::store::commands::ingest_turn::{
     IngestTurn, TurnFiles, record, save_cursor, seen_before,
@@ -17,7 +17,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewPart, SessionChoice};
 use crate::store::queries::take_overs::load_take_over;
 use crate::store::rows::{preview, usage};
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 use crate::store::tx::sessions::NewSession;
 use serde_json::json;
 
@@ -36,7 +36,6 @@ pub struct SendBotMessage {
     pub text: String,
     /// The same as it is to be sent.
     pub parts: Vec<NewPart>,
-    /// Who.
     pub by: ActorRef,
 }
 
@@ -71,9 +70,8 @@ impl SendBotMessage {
             [id],
             usage,
         )?;
-        tx.emit(
-            Some(head.session_id),
-            Some(id),
+        tx.emit_turn(
+            &head,
             EventBody::ContinuationCompleted {
                 preview: preview(text),
                 usage: used,
@@ -95,14 +93,13 @@ impl SendBotMessage {
              FROM continuations c
              WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending' ORDER BY c.position",
             [session],
-            |row| Ok((row.get("id")?, row.get("answerable")?)),
+            columns!(id, answerable),
         )
     }
 }
 
 impl WriteCommand for SendBotMessage {
     type Output = ContinuationId;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ContinuationId, StoreError> {
         tx.same_epoch(self.epoch)?;

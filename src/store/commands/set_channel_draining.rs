@@ -1,6 +1,6 @@
 //! Lets a channel finish what was begun and take up nothing new, or everything again.
 
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
@@ -9,17 +9,14 @@ use serde_json::json;
 /// Begins to drain a channel, or ends that. Durable. Since when stays where it drained already.
 #[derive(Debug, Clone)]
 pub struct SetChannelDraining {
-    /// Channel name.
     pub channel: String,
     /// Whether it takes up nothing new.
     pub draining: bool,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for SetChannelDraining {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let changed = tx.conn.run(

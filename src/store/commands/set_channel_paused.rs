@@ -1,6 +1,6 @@
 //! Pauses or resumes a channel.
 
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
@@ -9,17 +9,13 @@ use serde_json::json;
 /// Pauses or resumes a channel. Durable.
 #[derive(Debug, Clone)]
 pub struct SetChannelPaused {
-    /// Channel name.
     pub channel: String,
-    /// Whether it is paused.
     pub paused: bool,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for SetChannelPaused {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let changed = tx.conn.run(

@@ -1,7 +1,7 @@
 //! Records the emergency stop, or its release.
 
 use crate::protocol::enums::Autonomy;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::meta;
@@ -14,7 +14,6 @@ use serde_json::json;
 pub struct SetEmergencyStop {
     /// Who, and the reason; none = released.
     pub held: Option<String>,
-    /// Who.
     pub by: ActorRef,
     /// Whether every channel at `full` goes back to its earlier level (or supervised).
     pub drop_full: bool,
@@ -22,14 +21,13 @@ pub struct SetEmergencyStop {
 
 impl WriteCommand for SetEmergencyStop {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         match &self.held {
             Some(reason) => {
                 // Pressing twice makes the stop no younger and hides no reason.
                 if meta::get(tx.conn, "held_at")?.is_none() {
-                    meta::set(tx.conn, "held_at", &tx.now.as_millis().to_string())?;
+                    meta::set_time(tx.conn, "held_at", tx.now)?;
                     meta::set(tx.conn, "held_reason", reason)?;
                 }
             }
@@ -44,13 +42,8 @@ impl WriteCommand for SetEmergencyStop {
         } else {
             "engine.released"
         };
-        tx.audit(
-            action,
-            &self.by,
-            None,
-            "engine",
-            &json!({ "reason": self.held }),
-        )?;
+        let detail = json!({ "reason": self.held });
+        tx.audit(action, &self.by, None, "engine", &detail)?;
         if self.drop_full {
             let channels: Vec<String> = tx.conn.values(
                 "SELECT channel FROM policies WHERE autonomy = 'full' ORDER BY channel",

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::protocol::enums::Autonomy;
 use crate::protocol::policy::Policy;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::channels::load_policy;
@@ -11,7 +11,6 @@ use crate::store::queries::channels::load_policy;
 /// A policy change. Durable; answers the policy now in force. Absent fields stay.
 #[derive(Debug, Clone)]
 pub struct SetPolicy {
-    /// Channel name.
     pub channel: String,
     /// New level.
     pub autonomy: Option<Autonomy>,
@@ -25,13 +24,11 @@ pub struct SetPolicy {
     pub always_ask: Option<Vec<String>>,
     /// Only when the policy still has this version.
     pub if_version: Option<u64>,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for SetPolicy {
     type Output = Policy;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Policy, StoreError> {
         let mut policy = load_policy(tx.conn, &self.channel)?;

@@ -1,7 +1,7 @@
 //! Settles model calls that were given up.
 
 use crate::protocol::ids::ContinuationId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 
 /// Settles what is open of a continuation at its estimates, whatever became of the continuation. Durable. Answers how
@@ -16,7 +16,6 @@ pub struct SettleAbandonedCalls {
 
 impl WriteCommand for SettleAbandonedCalls {
     type Output = u64;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
         let head = tx.head(self.continuation_id)?;

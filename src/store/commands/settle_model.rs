@@ -3,7 +3,7 @@
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ModelAttemptId;
 use crate::protocol::session::Usage;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 
 /// Settles a failed try. Durable. Settling twice is refused.
@@ -21,7 +21,6 @@ pub struct SettleModel {
 
 impl WriteCommand for SettleModel {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let head = tx.head(tx.attempt(self.attempt_id)?.continuation_id)?;
@@ -36,9 +35,8 @@ impl WriteCommand for SettleModel {
         if head.state.is_terminal() {
             return Ok(());
         }
-        tx.emit(
-            Some(head.session_id),
-            Some(head.id),
+        tx.emit_turn(
+            &head,
             EventBody::ModelFinished {
                 model: attempt.model,
                 step: attempt.step,

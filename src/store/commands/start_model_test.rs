@@ -2,7 +2,7 @@
 //! reserved, settled and counted like any other's. No driver ever takes it up.
 
 use crate::protocol::ids::ContinuationId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::claim::Claim;
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::error::StoreError;
@@ -28,7 +28,6 @@ pub(crate) fn is_test(head: &ContinuationRow) -> bool {
 
 impl WriteCommand for StartModelTest {
     type Output = ContinuationId;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ContinuationId, StoreError> {
         let taken = self.turn.apply(tx)?;

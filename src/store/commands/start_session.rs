@@ -1,18 +1,15 @@
 //! Opens a session, or finds the active one of the conversation.
 
 use crate::protocol::ids::SessionId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::tx::sessions::NewSession;
 
 /// Opens a session on a conversation. Durable; the active one is reused and not changed.
 #[derive(Debug, Clone)]
 pub struct StartSession {
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
-    /// Title.
     pub title: Option<String>,
     /// `<provider>/<model>`.
     pub model: Option<String>,
@@ -20,7 +17,6 @@ pub struct StartSession {
 
 impl WriteCommand for StartSession {
     type Output = SessionId;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SessionId, StoreError> {
         match tx.active_session(&self.channel, &self.conversation)? {

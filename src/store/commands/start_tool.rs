@@ -6,11 +6,10 @@ use crate::protocol::enums::{ApprovalState, Effect};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::ids::{ApprovalId, ToolAttemptId};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, Basis};
-use crate::store::meta;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 use crate::store::tx::approvals::{ApprovalRow, Subject};
 use crate::store::tx::calls::Call;
 use crate::store::tx::continuations::ContinuationRow;
@@ -20,7 +19,6 @@ use serde_json::json;
 /// Starts a call. Durable: execute only after `Started`.
 #[derive(Debug, Clone)]
 pub struct StartTool {
-    /// The call.
     pub call_id: ToolCallId,
     /// Epoch of the caller.
     pub epoch: u64,
@@ -77,12 +75,7 @@ impl EarlierRun {
         let run = tx.conn.row_opt(
             "SELECT attempt, key_until FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2 AND outcome = 'ready'",
             params![call.id, call.attempts],
-            |row| {
-                Ok(Self {
-                    attempt: row.get("attempt")?,
-                    key_until: row.get("key_until")?,
-                })
-            },
+            |row| Ok(columns!(row => Self { attempt, key_until })),
         )?;
         Ok(run.filter(|_| call.effect == Effect::Keyed))
     }
@@ -171,18 +164,12 @@ impl StartTool {
 
 impl WriteCommand for StartTool {
     type Output = StartToolOutcome;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<StartToolOutcome, StoreError> {
         tx.same_epoch(self.epoch)?;
         let call = tx.call(self.call_id)?;
         let head = tx.running(call.continuation_id, self.epoch)?;
-        if meta::quarantined(tx.conn)? {
-            return Err(StoreError::conflict(format!(
-                "tool call {}: the database is quarantined, nothing starts",
-                call.id
-            )));
-        }
+        tx.refuse_quarantined("tool call", call.id, "nothing starts")?;
         let earlier = EarlierRun::of(tx, &call)?;
         if let Some(run) = &earlier
             && matches!(call.state, ToolCallState::Ready | ToolCallState::Approved)
@@ -261,9 +248,8 @@ impl WriteCommand for StartTool {
                 "approval": used, "continuation": head.id,
             }),
         )?;
-        tx.emit(
-            Some(head.session_id),
-            Some(head.id),
+        tx.emit_turn(
+            &head,
             EventBody::ToolStarted {
                 call_id: call.id,
                 name: call.name,

@@ -15,13 +15,11 @@ pub struct PruneAudit {
     pub from: u64,
     /// Last row.
     pub to: u64,
-    /// Who asked for it.
     pub by: ActorRef,
 }
 
 impl WriteCommand for PruneAudit {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let expected = Segment::newest(tx.conn)?.map_or(0, |segment| segment.to_seq) + 1;

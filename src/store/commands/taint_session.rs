@@ -13,7 +13,6 @@ const MOST: usize = 16;
 /// it is about, in the same log, so whatever came of that is never there without it.
 #[derive(Debug, Clone)]
 pub struct TaintSession {
-    /// The session.
     pub session_id: SessionId,
     /// What it has read, in words, without names of people.
     pub taint: Vec<String>,

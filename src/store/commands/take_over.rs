@@ -1,14 +1,12 @@
 //! Holds the agent of a conversation for a person who writes in its place, and gives it back.
 
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use crate::protocol::take_over::TakeOver;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::queries::sessions::load_session;
 use crate::store::queries::take_overs::load_take_over;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 use serde_json::json;
 
 /// Which conversation a session is of.
@@ -25,13 +23,7 @@ impl WriteTx<'_> {
             .row_opt(
                 "SELECT channel, conversation, temporary FROM sessions WHERE id = ?1",
                 [session],
-                |row| {
-                    Ok(SessionConversation {
-                        channel: row.get("channel")?,
-                        conversation: row.get("conversation")?,
-                        temporary: row.get("temporary")?,
-                    })
-                },
+                |row| Ok(columns!(row => SessionConversation { channel, conversation, temporary })),
             )?
             .ok_or_else(|| StoreError::not_found("session", session))
     }
@@ -43,8 +35,7 @@ impl WriteTx<'_> {
     ) -> Result<Option<SessionId>, StoreError> {
         let active = self.active_session(&place.channel, &place.conversation)?;
         if let Some(id) = active {
-            let session = Box::new(load_session(self.conn, id)?);
-            self.emit(Some(id), None, EventBody::SessionUpdated { session })?;
+            self.session_updated(id)?;
         }
         Ok(active)
     }
@@ -68,13 +59,11 @@ pub struct Take {
     pub id: TakeOverId,
     /// Even from somebody else.
     pub force: bool,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for Take {
     type Output = Option<ContinuationId>;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<ContinuationId>, StoreError> {
         let place = tx.place_of(self.session_id)?;
@@ -135,13 +124,11 @@ pub struct GiveBack {
     pub session_id: SessionId,
     /// Even somebody else's.
     pub force: bool,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for GiveBack {
     type Output = Option<SessionId>;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<SessionId>, StoreError> {
         let place = tx.place_of(self.session_id)?;

@@ -2,15 +2,14 @@
 
 use crate::protocol::enums::{ContinuationState, OutboxClass};
 use crate::protocol::ids::ContinuationId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{EngineNotice, NewNotice};
+use crate::store::input::EngineNotice;
 use crate::store::sql::Statements;
 
 /// Says it for each of them that is interrupted and was not told since. Durable.
 #[derive(Debug, Clone)]
 pub struct TellInterrupted {
-    /// Which.
     pub continuations: Vec<ContinuationId>,
     /// What is said.
     pub text: String,
@@ -18,7 +17,6 @@ pub struct TellInterrupted {
 
 impl WriteCommand for TellInterrupted {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         for id in &self.continuations {
@@ -34,14 +32,7 @@ impl WriteCommand for TellInterrupted {
             if told {
                 continue;
             }
-            let notice = NewNotice {
-                channel: head.channel.clone(),
-                conversation: head.conversation.clone(),
-                class: OutboxClass::Notice,
-                text: self.text.clone(),
-                reply_to: head.message_ref.clone(),
-                continuation_id: Some(head.id),
-            };
+            let notice = head.notice(OutboxClass::Notice, &self.text);
             tx.queue_own(&notice, EngineNotice::Interrupted)?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::protocol::enums::SkillKind;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::skills::{TrustedFile, TrustedSkill, load_skill};
@@ -14,7 +14,6 @@ use crate::store::sql::{Statements, params};
 pub struct TrustSkill {
     /// Name of a skill, or `instructions:` and the channel.
     pub name: String,
-    /// What it is.
     pub kind: SkillKind,
     /// The channel of instructions.
     pub channel: Option<String>,
@@ -24,13 +23,11 @@ pub struct TrustSkill {
     pub sha256: String,
     /// Its files; texts are redacted.
     pub files: Vec<TrustedFile>,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for TrustSkill {
     type Output = TrustedSkill;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<TrustedSkill, StoreError> {
         let before = load_skill(tx.conn, &self.name)?;
@@ -69,15 +66,12 @@ impl WriteCommand for TrustSkill {
 /// Agents get it no longer. Durable.
 #[derive(Debug, Clone)]
 pub struct DistrustSkill {
-    /// Its name.
     pub name: String,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for DistrustSkill {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let found = load_skill(tx.conn, &self.name)?

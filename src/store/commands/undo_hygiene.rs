@@ -18,7 +18,6 @@ use crate::store::tx::hygiene::load_run;
 /// Says that a run is taken back. Durable, with its audit row. Nothing it archived can be removed from then on.
 #[derive(Debug, Clone)]
 pub struct BeginUndo {
-    /// Which.
     pub id: HygieneRunId,
     /// Who wants it.
     pub by: ActorRef,
@@ -26,7 +25,6 @@ pub struct BeginUndo {
 
 impl WriteCommand for BeginUndo {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let run = load_run(tx.conn, self.id)?;
@@ -47,20 +45,14 @@ impl WriteCommand for BeginUndo {
             "UPDATE hygiene_runs SET state = 'undone', ended_at = NULL WHERE id = ?1",
             [self.id],
         )?;
-        tx.audit(
-            "hygiene.undone",
-            &self.by,
-            None,
-            self.id,
-            &json!({ "archived": run.report.archived }),
-        )
+        let detail = json!({ "archived": run.report.archived });
+        tx.audit("hygiene.undone", &self.by, None, self.id, &detail)
     }
 }
 
 /// Brings back memories of a run that is taken back, as many as fit; how many. Relaxed.
 #[derive(Debug, Clone)]
 pub struct RestoreMemories {
-    /// The run.
     pub id: HygieneRunId,
     /// Most of them; at most [`CHUNK`].
     pub at_most: usize,
@@ -90,13 +82,11 @@ impl WriteCommand for RestoreMemories {
 /// Ends an undo and tells of it. Durable.
 #[derive(Debug, Clone)]
 pub struct EndUndo {
-    /// The run.
     pub id: HygieneRunId,
 }
 
 impl WriteCommand for EndUndo {
     type Output = HygieneRun;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<HygieneRun, StoreError> {
         let ended = tx.conn.run(

@@ -1,33 +1,26 @@
 //! Changes title, model, pause or preferences of a session.
 
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::SessionId;
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::queries::sessions::load_session;
 use crate::store::sql::{Statements, params};
 
 /// Changes a session that is active. Durable. Absent fields stay.
 #[derive(Debug, Clone)]
 pub struct UpdateSession {
-    /// Which one.
     pub session_id: SessionId,
-    /// New title.
     pub title: Option<String>,
-    /// New model.
     pub model: Option<String>,
     /// Whether new continuations are held back.
     pub paused: Option<bool>,
     /// New preferences, redacted; empty = none any more.
     pub preferences: Option<String>,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for UpdateSession {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.active(self.session_id)?;
@@ -49,7 +42,7 @@ impl WriteCommand for UpdateSession {
                 params![self.session_id, tx.now],
             )?;
         }
-        let session = Box::new(load_session(tx.conn, self.session_id)?);
+        let session = tx.session_updated(self.session_id)?;
         let mut changed = serde_json::Map::new();
         if let Some(paused) = self.paused {
             changed.insert("paused".to_owned(), paused.into());
@@ -67,10 +60,6 @@ impl WriteCommand for UpdateSession {
                 &changed.into(),
             )?;
         }
-        tx.emit(
-            Some(self.session_id),
-            None,
-            EventBody::SessionUpdated { session },
-        )
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::{Leftovers, NewPlaces};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::leftovers::load_leftovers;
@@ -17,7 +17,6 @@ const MOST_AUDITED: usize = 20;
 /// Keeps what a workspace has before a run. Durable: whatever ends this process, the next one can tell what is new.
 #[derive(Debug, Clone)]
 pub struct BeginRun {
-    /// The call.
     pub call_id: ToolCallId,
     /// Absolute path.
     pub workspace: String,
@@ -27,7 +26,6 @@ pub struct BeginRun {
 
 impl WriteCommand for BeginRun {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let kept = tx.conn.run(
@@ -50,7 +48,6 @@ impl WriteCommand for BeginRun {
 /// Ends a run. Durable. Where it left something, that waits for a person; where it did not, nothing is kept.
 #[derive(Debug, Clone)]
 pub struct EndRun {
-    /// The call.
     pub call_id: ToolCallId,
     /// What is new, redacted.
     pub new: NewPlaces,
@@ -71,7 +68,6 @@ impl WriteTx<'_> {
 
 impl WriteCommand for EndRun {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let id = self.call_id;

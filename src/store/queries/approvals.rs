@@ -16,11 +16,11 @@ use crate::protocol::policy::Verdict;
 use crate::protocol::session::StepBody;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
-use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::page::read_page;
 use crate::store::queries::unknown::tell_unknown;
 use crate::store::reader::Reader;
 use crate::store::rows::requester;
-use crate::store::sql::{Connection, Params, Row, Statements, params};
+use crate::store::sql::{Connection, Params, Row, Statements, columns, params};
 
 /// Which approvals.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,6 @@ pub struct ApprovalFilter {
 pub struct Grant {
     /// The approval it was given with.
     pub approval_id: ApprovalId,
-    /// Tool name.
     pub tool: String,
     /// Lower-case hex SHA-256 of the canonical arguments.
     pub args_digest: String,
@@ -51,7 +50,6 @@ pub struct Grant {
 /// What the one-shot token of a button stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardToken {
-    /// The approval.
     pub approval_id: ApprovalId,
     /// Revision the button showed.
     pub revision: u32,
@@ -137,11 +135,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
             row.get("risk")?,
             row.json("risk_reasons")?,
             row.json("plan")?,
-            Verdict {
-                decision: row.get("verdict")?,
-                rule: row.get("rule")?,
-                policy_version: row.get("policy_version")?,
-            },
+            columns!(row => Verdict { decision = "verdict", rule, policy_version }),
         ),
         None => {
             let (risk, rule) = without_call(kind);
@@ -178,40 +172,17 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
     let state: ApprovalState = row.get("state")?;
     let revision: u32 = row.get("revision")?;
     let allowed_by: Option<Box<FirstApproval>> = row.json_opt("allowed_by")?;
-    let approval = Approval {
-        id: row.get("id")?,
-        short_code: row.get("short_code")?,
-        kind,
-        state,
-        digest: row.get("digest")?,
-        revision,
-        tool,
-        args,
-        access,
-        effect,
-        risk,
-        risk_reasons,
+    let approval = columns!(row => Approval {
+        id, short_code, digest, model_reason, channel, conversation, session_id, continuation_id,
+        tool_call_id, requested_at, expires_at, question, notified, reminders, once_only;
+        kind, state, revision, tool, args, access, effect, risk, risk_reasons, plan, verdict,
         taint: row.json("taint")?,
         preview: row.json("preview")?,
-        plan,
-        model_reason: row.get("model_reason")?,
-        channel: row.get("channel")?,
-        conversation: row.get("conversation")?,
         requester: requester(row)?,
-        session_id: row.get("session_id")?,
-        continuation_id: row.get("continuation_id")?,
-        tool_call_id: row.get("tool_call_id")?,
-        verdict,
         offered: words,
-        requested_at: row.get("requested_at")?,
-        expires_at: row.get("expires_at")?,
         decision: row.json_opt("decision_body")?,
         similar: Vec::new(),
         messages: Vec::new(),
-        question: row.get("question")?,
-        notified: row.get("notified")?,
-        reminders: row.get("reminders")?,
-        once_only: row.get("once_only")?,
         unknown: None,
         // Only what is pending waits.
         assignment: match state {
@@ -225,7 +196,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
         allowed_by: allowed_by.filter(|first| first.revision == revision),
         escalation: row.json_opt("escalation")?,
         shortened: false,
-    };
+    });
     Ok((row.get("position")?, approval))
 }
 
@@ -341,13 +312,11 @@ fn similar_calls(conn: &Connection, approval: &Approval) -> Result<Vec<SimilarCa
         params![approval.channel, approval.tool, call],
         |row| {
             let decision: Option<Decision> = row.json_opt("decision_body")?;
-            Ok(SimilarCall {
-                preview: row.get("preview")?,
-                verdict: row.get("verdict")?,
+            Ok(columns!(row => SimilarCall {
+                preview, verdict, at = "created_at";
                 decision: decision.as_ref().map(|decision| decision.decision),
                 by: decision.map(|decision| decision.by),
-                at: row.get("created_at")?,
-            })
+            }))
         },
     )
 }
@@ -357,7 +326,6 @@ fn similar_calls(conn: &Connection, approval: &Approval) -> Result<Vec<SimilarCa
 pub enum Question {
     /// A call may run.
     Call {
-        /// Tool name.
         tool: String,
         /// Digest of what it does.
         args_digest: String,
@@ -383,25 +351,26 @@ impl Reader<'_> {
         page: &PageRequest,
     ) -> Result<Page<Approval>, StoreError> {
         let oldest_first = filter.state == Some(ApprovalState::Pending);
-        let limit = page_limit(page);
-        let rows = match (filter.state, oldest_first) {
-            (Some(state), true) => load_approvals(
-                self.conn,
-                "WHERE a.state = ?1 AND a.position > ?2 ORDER BY a.position LIMIT ?3",
-                params![state, page_start(page, 0)?, limit + 1],
-            )?,
-            (Some(state), false) => load_approvals(
-                self.conn,
-                "WHERE a.state = ?1 AND a.position < ?2 ORDER BY a.position DESC LIMIT ?3",
-                params![state, page_start(page, i64::MAX)?, limit + 1],
-            )?,
-            (None, _) => load_approvals(
-                self.conn,
-                "WHERE a.position < ?1 ORDER BY a.position DESC LIMIT ?2",
-                params![page_start(page, i64::MAX)?, limit + 1],
-            )?,
-        };
-        let mut page = page_of(rows, limit);
+        let first = if oldest_first { 0 } else { i64::MAX };
+        let mut page = read_page(page, first, |from, most| {
+            match (filter.state, oldest_first) {
+                (Some(state), true) => load_approvals(
+                    self.conn,
+                    "WHERE a.state = ?1 AND a.position > ?2 ORDER BY a.position LIMIT ?3",
+                    params![state, from, most],
+                ),
+                (Some(state), false) => load_approvals(
+                    self.conn,
+                    "WHERE a.state = ?1 AND a.position < ?2 ORDER BY a.position DESC LIMIT ?3",
+                    params![state, from, most],
+                ),
+                (None, _) => load_approvals(
+                    self.conn,
+                    "WHERE a.position < ?1 ORDER BY a.position DESC LIMIT ?2",
+                    params![from, most],
+                ),
+            }
+        })?;
         page.items.iter_mut().for_each(Approval::shorten);
         Ok(page)
     }
@@ -475,13 +444,10 @@ impl Reader<'_> {
             |row| {
                 let buttons: Vec<(String, String)> = row.json("buttons")?;
                 let pressed = buttons.into_iter().find(|(_, one)| one == token);
-                Ok(CardToken {
+                Ok(columns!(row => CardToken {
+                    approval_id, revision, decision, digest;
                     label: pressed.map(|(label, _)| label).unwrap_or_default(),
-                    approval_id: row.get("approval_id")?,
-                    revision: row.get("revision")?,
-                    decision: row.get("decision")?,
-                    digest: row.get("digest")?,
-                })
+                }))
             },
         )
     }
@@ -522,17 +488,10 @@ impl Reader<'_> {
             "SELECT tool, args_digest, requester_id, by_label, expires_at, approval_id, continuation_id FROM session_grants
              WHERE session_id = ?1 AND (expires_at IS NULL OR expires_at > ?2)",
             params![session, now],
-            |row| {
-                Ok(Grant {
-                    approval_id: row.get("approval_id")?,
-                    tool: row.get("tool")?,
-                    args_digest: row.get("args_digest")?,
-                    requester_id: row.get("requester_id")?,
-                    by: row.get("by_label")?,
-                    continuation_id: row.get("continuation_id")?,
-                    expires_at: row.get("expires_at")?,
-                })
-            },
+            |row| Ok(columns!(row => Grant {
+                approval_id, tool, args_digest, requester_id, by = "by_label", continuation_id,
+                expires_at,
+            })),
         )
     }
 

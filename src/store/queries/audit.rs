@@ -7,9 +7,9 @@ use crate::protocol::hex::hex;
 use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
 use crate::store::audit_chain::AuditHead;
 use crate::store::error::StoreError;
-use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::page::read_page;
 use crate::store::reader::Reader;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Row, Statements, columns, params};
 
 const ROW: &str = "SELECT a.seq, a.at, a.action, a.actor, a.actor_id, a.surface, a.channel, a.subject,
         a.detail, a.hash,
@@ -19,6 +19,15 @@ const ROW: &str = "SELECT a.seq, a.at, a.action, a.actor, a.actor_id, a.surface,
      WHERE (?1 IS NULL OR a.at >= ?1) AND (?2 IS NULL OR a.at < ?2) AND (?3 IS NULL OR a.channel = ?3)
         AND (?4 IS NULL OR a.action = ?4) AND (?5 IS NULL OR a.actor = ?5 OR a.actor_id = ?5)";
 
+fn audit_row(row: &Row<'_>) -> Result<(i64, AuditRow), StoreError> {
+    let found = columns!(row => AuditRow {
+        seq, at, action, actor, actor_id, surface, channel, subject, detail;
+        prev: hex(&row.get::<[u8; 32]>("prev")?),
+        hash: hex(&row.get::<[u8; 32]>("hash")?),
+    });
+    Ok((row.get("seq")?, found))
+}
+
 impl Reader<'_> {
     /// Rows of the audit, newest first unless asked for otherwise.
     pub fn audit_rows(
@@ -26,43 +35,26 @@ impl Reader<'_> {
         filter: &AuditFilter,
         page: &PageRequest,
     ) -> Result<Page<AuditRow>, StoreError> {
-        let limit = page_limit(page);
         let (tail, first) = if filter.oldest_first {
             ("AND a.seq > ?6 ORDER BY a.seq LIMIT ?7", 0)
         } else {
             ("AND a.seq < ?6 ORDER BY a.seq DESC LIMIT ?7", i64::MAX)
         };
-        let rows = self.conn.rows(
-            &format!("{ROW} {tail}"),
-            params![
-                filter.since,
-                filter.until,
-                filter.channel,
-                filter.action,
-                filter.actor,
-                page_start(page, first)?,
-                limit + 1
-            ],
-            |row| {
-                let hash: [u8; 32] = row.get("hash")?;
-                let prev: [u8; 32] = row.get("prev")?;
-                let found = AuditRow {
-                    seq: row.get("seq")?,
-                    at: row.get("at")?,
-                    action: row.get("action")?,
-                    actor: row.get("actor")?,
-                    actor_id: row.get("actor_id")?,
-                    surface: row.get("surface")?,
-                    channel: row.get("channel")?,
-                    subject: row.get("subject")?,
-                    detail: row.get("detail")?,
-                    prev: hex(&prev),
-                    hash: hex(&hash),
-                };
-                Ok((row.get("seq")?, found))
-            },
-        )?;
-        Ok(page_of(rows, limit))
+        let AuditFilter {
+            since,
+            until,
+            channel,
+            action,
+            actor,
+            oldest_first: _,
+        } = filter;
+        read_page(page, first, |from, most| {
+            self.conn.rows(
+                &format!("{ROW} {tail}"),
+                params![since, until, channel, action, actor, from, most],
+                audit_row,
+            )
+        })
     }
 
     /// Whether the chain contains an anchor.

@@ -39,7 +39,6 @@ impl Reader<'_> {
 
     /// When the newest backup was made, by whomever; none = none is known.
     pub fn newest_backup(&self) -> Result<Option<Timestamp>, StoreError> {
-        let text = meta::get(self.conn, LAST_BACKUP)?;
-        Ok(text.and_then(|text| text.parse().ok()).map(Timestamp))
+        meta::time(self.conn, LAST_BACKUP)
     }
 }

@@ -7,14 +7,12 @@ use crate::protocol::policy::Policy;
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements};
+use crate::store::sql::{Connection, Row, Statements, columns};
 
 /// What the database knows of a channel; health is the engine's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelRow {
-    /// Name.
     pub name: String,
-    /// Kind.
     pub kind: ChannelKind,
     /// Policy in force.
     pub policy: Policy,
@@ -71,27 +69,18 @@ const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to,
      FROM channel_accounts c JOIN policies p ON p.channel = c.name";
 
 fn policy_row(row: &Row<'_>) -> Result<Policy, StoreError> {
-    Ok(Policy {
-        version: row.get("version")?,
-        autonomy: row.get("autonomy")?,
-        expires_at: row.get("expires_at")?,
-        reverts_to: row.get("reverts_to")?,
+    Ok(columns!(row => Policy {
+        version, autonomy, expires_at, reverts_to;
         auto_approve: row.json("auto_approve")?,
         block: row.json("block")?,
         always_ask: row.json("always_ask")?,
-    })
+    }))
 }
 
 fn channel_row(row: &Row<'_>) -> Result<ChannelRow, StoreError> {
-    Ok(ChannelRow {
+    Ok(columns!(row => ChannelRow {
+        name, kind, paused, cursor, backlog, pending_approvals, active_sessions, taken_over;
         policy: policy_row(row)?,
-        name: row.get("name")?,
-        kind: row.get("kind")?,
-        paused: row.get("paused")?,
-        cursor: row.get("cursor")?,
-        backlog: row.get("backlog")?,
-        pending_approvals: row.get("pending_approvals")?,
-        active_sessions: row.get("active_sessions")?,
         draining: row
             .get::<Option<Timestamp>>("draining_since")?
             .map(|since| ChannelDrain {
@@ -100,14 +89,12 @@ fn channel_row(row: &Row<'_>) -> Result<ChannelRow, StoreError> {
                 waiting: 0,
                 held_back: 0,
             }),
-        taken_over: row.get("taken_over")?,
         pairings: (row.get("pending_pairings")?, row.get("accepted_pairings")?),
-        last: LastTimes {
-            exchange: row.get("last_exchange_at")?,
-            inbound: row.get("last_inbound_at")?,
-            outbound: row.get("last_outbound_at")?,
-        },
-    })
+        last: columns!(row => LastTimes {
+            exchange = "last_exchange_at", inbound = "last_inbound_at",
+            outbound = "last_outbound_at",
+        }),
+    }))
 }
 
 /// Counts what a channel that takes up nothing new still has to do.
@@ -120,13 +107,7 @@ fn counted(conn: &Connection, mut row: ChannelRow) -> Result<ChannelRow, StoreEr
              FROM continuations c JOIN sessions s ON s.id = c.session_id
              WHERE c.ended_at IS NULL AND s.channel = ?1",
             [&row.name],
-            |found| {
-                Ok((
-                    found.get("running")?,
-                    found.get("waiting")?,
-                    found.get("held_back")?,
-                ))
-            },
+            columns!(running, waiting, held_back),
         )?;
     }
     Ok(row)
@@ -173,7 +154,7 @@ impl Reader<'_> {
             .row_opt(
                 "SELECT cursor, paused FROM channel_accounts WHERE name = ?1",
                 [channel],
-                |row| Ok((row.get("cursor")?, row.get("paused")?)),
+                columns!(cursor, paused),
             )?
             .ok_or_else(|| StoreError::not_found("channel", channel))
     }
@@ -189,7 +170,7 @@ impl Reader<'_> {
 
 /// Since when, and why, everything is held.
 pub(crate) fn held(conn: &Connection) -> Result<Option<(Timestamp, String)>, StoreError> {
-    let at = meta::get(conn, "held_at")?.and_then(|text| text.parse().ok());
+    let at = meta::time(conn, "held_at")?;
     let reason = meta::get(conn, "held_reason")?;
-    Ok(at.map(|at| (Timestamp(at), reason.unwrap_or_default())))
+    Ok(at.map(|at| (at, reason.unwrap_or_default())))
 }

@@ -8,17 +8,16 @@ use crate::protocol::memory::{Compaction, SessionMemory, Summary};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::queries::history::Exchange;
-use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::page::read_page;
 use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
 use crate::store::rows::requester;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 /// A turn that can be put away.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OldTurn {
-    /// Who asked.
     pub requester: Requester,
     /// What was said and done.
     pub exchange: Exchange,
@@ -27,7 +26,6 @@ pub struct OldTurn {
 /// What a compaction of a session is decided by and made from, as of one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compactable {
-    /// Channel name.
     pub channel: String,
     /// The session's model, where it has one of its own.
     pub model: Option<String>,
@@ -39,7 +37,6 @@ pub struct Compactable {
     pub running: bool,
     /// Compactions of this boot that failed since the last one that did not, and when the last of them ended.
     pub failed: (u32, Option<Timestamp>),
-    /// Its summary.
     pub summary: Option<Summary>,
     /// Turns that are sent along as long as there is room: completed ones before the first open one that no summary
     /// covers. Counted up to a limit.
@@ -67,19 +64,10 @@ const COMPACTION: &str =
      FROM compactions";
 
 fn compaction_row(row: &Row<'_>) -> Result<(i64, Compaction), StoreError> {
-    let compaction = Compaction {
-        id: row.get("id")?,
-        session_id: row.get("session_id")?,
-        state: row.get("state")?,
-        model: row.get("model")?,
-        turns: row.get("turns")?,
-        facts: row.get("facts")?,
-        tokens_before: row.get("tokens_before")?,
-        tokens_after: row.get("tokens_after")?,
-        error: row.get("error")?,
-        started_at: row.get("started_at")?,
-        ended_at: row.get("ended_at")?,
-    };
+    let compaction = columns!(row => Compaction {
+        id, session_id, state, model, turns, facts, tokens_before, tokens_after, error, started_at,
+        ended_at,
+    });
     Ok((row.get("position")?, compaction))
 }
 
@@ -111,15 +99,11 @@ impl Reader<'_> {
             "SELECT version, text, turns, model, taint, at, covers_to FROM summaries WHERE session_id = ?1",
             [session],
             |row| {
-                let summary = Summary {
+                let summary = columns!(row => Summary {
+                    version, text, turns, model, at;
                     session_id: session,
-                    version: row.get("version")?,
-                    text: row.get("text")?,
-                    turns: row.get("turns")?,
-                    model: row.get("model")?,
                     taint: row.json("taint")?,
-                    at: row.get("at")?,
-                };
+                });
                 Ok((row.get("covers_to")?, summary))
             },
         )
@@ -131,16 +115,13 @@ impl Reader<'_> {
         session: Option<SessionId>,
         page: &PageRequest,
     ) -> Result<Page<Compaction>, StoreError> {
-        let limit = page_limit(page);
-        let before = page_start(page, i64::MAX)?;
-        let rows = self.conn.rows(
-            &format!(
-                "{COMPACTION} WHERE position < ?1 AND (?2 IS NULL OR session_id = ?2) ORDER BY position DESC LIMIT ?3"
-            ),
-            params![before, session, limit + 1],
-            compaction_row,
-        )?;
-        Ok(page_of(rows, limit))
+        let found = format!(
+            "{COMPACTION} WHERE position < ?1 AND (?2 IS NULL OR session_id = ?2) ORDER BY position DESC LIMIT ?3"
+        );
+        read_page(page, i64::MAX, |before, most| {
+            let params = params![before, session, most];
+            self.conn.rows(&found, params, compaction_row)
+        })
     }
 
     /// What a session remembers, in numbers.
@@ -155,17 +136,10 @@ impl Reader<'_> {
                     WHERE k.session_id = ?1 AND k.state = 'failed') AS failed_compactions
              FROM (SELECT ?1 AS id) LEFT JOIN summaries s ON s.session_id = id",
             [session],
-            |row| {
-                Ok(SessionMemory {
-                    summary_version: row.get("summary_version")?,
-                    summary_bytes: row.get("summary_bytes")?,
-                    covered_turns: row.get("covered_turns")?,
-                    facts: row.get("facts")?,
-                    proposed: row.get("proposed")?,
-                    compactions: row.get("compactions")?,
-                    failed_compactions: row.get("failed_compactions")?,
-                })
-            },
+            |row| Ok(columns!(row => SessionMemory {
+                summary_version, summary_bytes, covered_turns, facts, proposed, compactions,
+                failed_compactions,
+            })),
         )
     }
 
@@ -265,13 +239,7 @@ impl Reader<'_> {
              FROM compactions WHERE session_id = ?1 AND state = 'failed' AND epoch = ?2 AND position > coalesce(
                 (SELECT max(position) FROM compactions WHERE session_id = ?1 AND state = 'done'), 0)",
             params![session, epoch],
-            |row| {
-                Ok((
-                    row.get("running")?,
-                    row.get("failed")?,
-                    row.get::<Option<i64>>("last_failed")?,
-                ))
-            },
+            columns!(running, failed, last_failed: Option<i64>),
         )?;
         let found = self.summary_to(session)?;
         let covered = found.as_ref().map_or(0, |(to, _)| *to);

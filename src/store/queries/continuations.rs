@@ -10,12 +10,12 @@ use crate::protocol::session::{Continuation, Step, StepBody, TextBody};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::queries::files::load_outbound_files;
-use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::page::read_page;
 use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
 use crate::store::rows::{requester, usage};
-use crate::store::sql::{Connection, Params, Row, Statements, params};
+use crate::store::sql::{Connection, Params, Row, Statements, columns, params};
 
 /// The tool whose calls send files.
 const SEND_FILE: &str = "send_file";
@@ -53,20 +53,15 @@ fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
         )
         | None => (None, Citations::default()),
     };
-    let continuation = Continuation {
-        id: row.get("id")?,
-        session_id: row.get("session_id")?,
-        channel: row.get("channel")?,
-        conversation: row.get("conversation")?,
-        state: row.get("state")?,
+    let continuation = columns!(row => Continuation {
+        id, session_id, channel, conversation, state, surface, retry_of, attempt, model,
+        waiting_files, created_at, updated_at;
+        response, citations,
         requester: requester(row)?,
-        surface: row.get("surface")?,
         request: TextBody {
             text: row.get("text")?,
         },
         attachments: row.json_opt("attachments")?.unwrap_or_default(),
-        response,
-        citations,
         options: row.json_opt("options")?,
         files: Vec::new(),
         usage: usage(row)?,
@@ -74,13 +69,7 @@ fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
         tool_calls: Vec::new(),
         approvals: Vec::new(),
         error: row.json_opt("error")?,
-        retry_of: row.get("retry_of")?,
-        attempt: row.get("attempt")?,
-        model: row.get("model")?,
-        waiting_files: row.get("waiting_files")?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-    };
+    });
     Ok((row.get("position")?, continuation))
 }
 
@@ -114,11 +103,8 @@ pub(crate) fn load_continuations(
 /// An open turn of a chat that was not told that work goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UntoldTurn {
-    /// Which.
     pub id: ContinuationId,
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
     /// When its message came.
     pub created_at: Timestamp,
@@ -135,11 +121,9 @@ impl Reader<'_> {
              WHERE c.progress_ref IS NOT NULL AND s.channel = ?1",
             [channel],
             |row| {
-                Ok(ShownProgress {
-                    continuation_id: row.get("id")?,
-                    conversation: row.get("conversation")?,
-                    message_ref: row.get("progress_ref")?,
-                })
+                Ok(columns!(row => ShownProgress {
+                    continuation_id = "id", conversation, message_ref = "progress_ref",
+                }))
             },
         )
     }
@@ -152,15 +136,7 @@ impl Reader<'_> {
              WHERE c.ended_at IS NULL AND c.state IN ('pending', 'running') AND c.surface = 'chat'
                 AND c.progress_told_at IS NULL",
             [],
-            |row| {
-                Ok(UntoldTurn {
-                    id: row.get("id")?,
-                    channel: row.get("channel")?,
-                    conversation: row.get("conversation")?,
-                    created_at: row.get("created_at")?,
-                    paused: row.get("paused")?,
-                })
-            },
+            |row| Ok(columns!(row => UntoldTurn { id, channel, conversation, created_at, paused })),
         )
     }
 
@@ -170,37 +146,34 @@ impl Reader<'_> {
         filter: &ContinuationFilter,
         page: &PageRequest,
     ) -> Result<Page<Continuation>, StoreError> {
-        let limit = page_limit(page);
-        let before = page_start(page, i64::MAX)?;
         // A stored row is never `streaming`: an open stream is a running continuation.
         let state = filter.state.map(|state| match state {
             ContinuationState::Streaming => ContinuationState::Running.as_str(),
             other => other.as_str(),
         });
         let session = filter.session_id.map(SessionId::to_bytes);
-        let rows = match (session, state) {
+        let mut page = read_page(page, i64::MAX, |before, most| match (session, state) {
             (None, None) => load_continuations(
                 self.conn,
                 "WHERE c.position < ?1 ORDER BY c.position DESC LIMIT ?2",
-                params![before, limit + 1],
-            )?,
+                params![before, most],
+            ),
             (None, Some(state)) => load_continuations(
                 self.conn,
                 "WHERE c.state = ?3 AND c.position < ?1 ORDER BY c.position DESC LIMIT ?2",
-                params![before, limit + 1, state],
-            )?,
+                params![before, most, state],
+            ),
             (Some(session), None) => load_continuations(
                 self.conn,
                 "WHERE c.session_id = ?3 AND c.position < ?1 ORDER BY c.position DESC LIMIT ?2",
-                params![before, limit + 1, session],
-            )?,
+                params![before, most, session],
+            ),
             (Some(session), Some(state)) => load_continuations(
                 self.conn,
                 "WHERE c.session_id = ?3 AND +c.state = ?4 AND c.position < ?1 ORDER BY c.position DESC LIMIT ?2",
-                params![before, limit + 1, session, state],
-            )?,
-        };
-        let mut page = page_of(rows, limit);
+                params![before, most, session, state],
+            ),
+        })?;
         page.items.iter_mut().for_each(Continuation::shorten);
         Ok(page)
     }

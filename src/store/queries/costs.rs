@@ -3,14 +3,13 @@
 use crate::clock::Day;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::Statements;
+use crate::store::sql::{Statements, columns};
 
 /// Settled calls of one model on one channel and day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpendRow {
     /// Local day.
     pub day: Day,
-    /// Channel name.
     pub channel: String,
     /// `<provider>/<model>`.
     pub model: String,
@@ -20,7 +19,6 @@ pub struct SpendRow {
     pub failed: u64,
     /// All input tokens.
     pub input_tokens: u64,
-    /// Output tokens.
     pub output_tokens: u64,
     /// Input tokens read from the provider's prompt cache.
     pub cached_tokens: u64,
@@ -41,19 +39,10 @@ impl Reader<'_> {
              FROM spend WHERE day BETWEEN ?1 AND ?2 ORDER BY day, channel, model",
             [from.0, to.0],
             |row| {
-                Ok(SpendRow {
-                    day: row.get("day")?,
-                    channel: row.get("channel")?,
-                    model: row.get("model")?,
-                    calls: row.get("calls")?,
-                    failed: row.get("failed")?,
-                    input_tokens: row.get("input_tokens")?,
-                    output_tokens: row.get("output_tokens")?,
-                    cached_tokens: row.get("cached_tokens")?,
-                    cache_write_tokens: row.get("cache_write_tokens")?,
-                    cost_usd: row.get("cost_usd")?,
-                    unpriced_tokens: row.get("unpriced_tokens")?,
-                })
+                Ok(columns!(row => SpendRow {
+                    day, channel, model, calls, failed, input_tokens, output_tokens, cached_tokens,
+                    cache_write_tokens, cost_usd, unpriced_tokens,
+                }))
             },
         )
     }

@@ -8,28 +8,19 @@ use crate::store::dataset_files::member;
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::RawId;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 const DATASET: &str = "SELECT id, channel, name, source, row_count, columns, bytes, sha256, notes, uploaded_by, taint,
         created_at, expires_at
      FROM datasets";
 
 fn dataset_row(row: &Row<'_>) -> Result<Dataset, StoreError> {
-    Ok(Dataset {
-        id: row.get("id")?,
-        channel: row.get("channel")?,
-        name: row.get("name")?,
-        source: row.get("source")?,
-        rows: row.get("row_count")?,
+    Ok(columns!(row => Dataset {
+        id, channel, name, source, rows = "row_count", bytes, sha256, created_at, expires_at,
+        uploaded_by, taint;
         columns: row.json("columns")?,
-        bytes: row.get("bytes")?,
-        sha256: row.get("sha256")?,
         notes: row.json("notes")?,
-        created_at: row.get("created_at")?,
-        expires_at: row.get("expires_at")?,
-        uploaded_by: row.get("uploaded_by")?,
-        taint: row.get("taint")?,
-    })
+    }))
 }
 
 /// A dataset; none = it is gone.
@@ -100,11 +91,10 @@ impl Reader<'_> {
             "SELECT channel, name, bytes, sha256 FROM datasets ORDER BY channel, name",
             [],
             |row| {
-                Ok(BackupMember {
+                Ok(columns!(row => BackupMember {
+                    size = "bytes", sha256;
                     path: member(&row.get::<String>("channel")?, &row.get::<String>("name")?),
-                    size: row.get("bytes")?,
-                    sha256: row.get("sha256")?,
-                })
+                }))
             },
         )
     }

@@ -5,7 +5,7 @@ use crate::protocol::ids::SessionId;
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::reader::Reader;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 
 impl Reader<'_> {
     /// Everybody who said something in a session: whose words are in its context.
@@ -14,13 +14,7 @@ impl Reader<'_> {
             "SELECT requester_id, max(requester_display) AS display, max(requester_person) AS person
              FROM continuations WHERE session_id = ?1 GROUP BY requester_id ORDER BY requester_id",
             [session],
-            |row| {
-                Ok(Requester {
-                    id: row.get("requester_id")?,
-                    display: row.get("display")?,
-                    person: row.get("person")?,
-                })
-            },
+            |row| Ok(columns!(row => Requester { id = "requester_id", display, person })),
         )?;
         Ok(rows)
     }

@@ -6,13 +6,12 @@ use std::collections::{HashMap, HashSet};
 
 use crate::store::handle::Store;
 use crate::store::meta;
-use crate::store::sql::Value;
 
 use crate::protocol::ids::{ContinuationId, MemoryId};
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Statements};
+use crate::store::sql::{Connection, Statements, columns};
 
 /// Name of the note that an erasure is under way.
 pub(crate) const UNDER_WAY: &str = "forgetting";
@@ -116,14 +115,12 @@ impl Store {
         let direct = self
             .read(move |reader| Direct::of(reader.conn, &owned))
             .await?;
-        let start = || Value::from(0);
         let mut traces = Traces::default();
 
         let mut alone: HashSet<RawId> = HashSet::new();
         self.each_row(
             "SELECT position, id, channel, conversation FROM sessions WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| Ok((row.get("position")?, (row.get("id")?, row.get("channel")?, row.get("conversation")?))),
-            start(),
+            columns!(id, channel, conversation),
             |(id, channel, conversation): (RawId, String, String)| {
                 if direct.holds(&channel, &conversation) {
                     alone.insert(id);
@@ -139,14 +136,7 @@ impl Store {
         self.each_row(
             "SELECT position, id, session_id, ended_at IS NULL AS open, requester_id, retry_of FROM continuations
              WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| {
-                let key: i64 = row.get("position")?;
-                Ok((
-                    Value::from(key),
-                    (key, row.get("id")?, row.get("session_id")?, row.get("open")?, row.get("requester_id")?, row.get("retry_of")?),
-                ))
-            },
-            start(),
+            columns!(position, id, session_id, open, requester_id, retry_of),
             |(position, id, session, open, requester, retry_of): (
                 i64,
                 RawId,
@@ -196,14 +186,7 @@ impl Store {
         self.each_row(
             "SELECT position, id, continuation_id, channel, conversation, state = 'sending' AS sending FROM outbox
              WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| {
-                let key: i64 = row.get("position")?;
-                Ok((
-                    Value::from(key),
-                    (key, row.get("id")?, row.get("continuation_id")?, row.get("channel")?, row.get("conversation")?, row.get("sending")?),
-                ))
-            },
-            start(),
+            columns!(position, id, continuation_id, channel, conversation, sending),
             |(position, id, of, channel, conversation, sending): (
                 i64,
                 RawId,
@@ -225,14 +208,7 @@ impl Store {
 
         self.each_row(
             "SELECT id, continuation_id, principal FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
-            |row| {
-                let key: RawId = row.get("id")?;
-                Ok((
-                    Value::from(key.to_vec()),
-                    (key, row.get("continuation_id")?, row.get("principal")?),
-                ))
-            },
-            Value::from(vec![]),
+            columns!(id, continuation_id, principal),
             |(id, of, principal): (RawId, Option<RawId>, String)| match of
                 .and_then(|of| turns.get_mut(&of))
             {
@@ -245,14 +221,7 @@ impl Store {
 
         self.each_row(
             "SELECT id, continuation_id FROM model_attempts WHERE id > ?1 ORDER BY id LIMIT ?2",
-            |row| {
-                let key: RawId = row.get("id")?;
-                Ok((
-                    Value::from(key.to_vec()),
-                    (key, row.get("continuation_id")?),
-                ))
-            },
-            Value::from(vec![]),
+            columns!(id, continuation_id),
             |(id, of): (RawId, RawId)| {
                 if let Some(turn) = turns.get_mut(&of) {
                     turn.models.push(id);
@@ -267,14 +236,7 @@ impl Store {
             "SELECT seq, continuation_id, json_extract(body, '$.sender_id') AS sender,
                 json_extract(body, '$.channel') AS channel, json_extract(body, '$.conversation') AS conversation
              FROM events WHERE seq > ?1 AND body LIKE '{\"kind\":\"message.received\"%' ORDER BY seq LIMIT ?2",
-            |row| {
-                let key: i64 = row.get("seq")?;
-                Ok((
-                    Value::from(key),
-                    (row.get("continuation_id")?, row.get("sender")?, row.get("channel")?, row.get("conversation")?),
-                ))
-            },
-            start(),
+            columns!(continuation_id, sender, channel, conversation),
             |(of, sender, channel, conversation): (
                 Option<RawId>,
                 Option<String>,
@@ -291,11 +253,7 @@ impl Store {
         self.each_row(
             "SELECT seq, session_id, continuation_id FROM events WHERE seq > ?1 AND seq < (SELECT max(seq) FROM events)
              ORDER BY seq LIMIT ?2",
-            |row| {
-                let key: i64 = row.get("seq")?;
-                Ok((Value::from(key), (key as u64, row.get("session_id")?, row.get("continuation_id")?)))
-            },
-            start(),
+            columns!(seq, session_id, continuation_id),
             |(seq, session, of): (u64, Option<RawId>, Option<RawId>)| {
                 if of.is_some_and(|of| turns.contains_key(&of) || said.contains(&of))
                     || session.is_some_and(|session| whole.contains(&session))
@@ -309,13 +267,7 @@ impl Store {
         self.each_row(
             "SELECT position, id, continuation_id, session_id, outbox_id, requester_id FROM approvals
              WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| {
-                Ok((
-                    row.get("position")?,
-                    (row.get("id")?, row.get("continuation_id")?, row.get("session_id")?, row.get("outbox_id")?, row.get("requester_id")?),
-                ))
-            },
-            start(),
+            columns!(id, continuation_id, session_id, outbox_id, requester_id),
             |(id, of, session, outbox, requester): (
                 RawId,
                 Option<RawId>,
@@ -338,13 +290,7 @@ impl Store {
         self.each_row(
             "SELECT position, id, person_id, author_id, source_id, session_id FROM memories WHERE position > ?1
              ORDER BY position LIMIT ?2",
-            |row| {
-                Ok((
-                    row.get("position")?,
-                    (row.get("id")?, row.get("person_id")?, row.get("author_id")?, row.get("source_id")?, row.get("session_id")?),
-                ))
-            },
-            start(),
+            columns!(id, person_id, author_id, source_id, session_id),
             |(id, of, author, source, session): (
                 RawId,
                 Option<String>,
@@ -366,8 +312,7 @@ impl Store {
         self.each_row(
             "SELECT position, id, sender FROM datasets
              WHERE position > ?1 AND sender IS NOT NULL ORDER BY position LIMIT ?2",
-            |row| Ok((row.get("position")?, (row.get("id")?, row.get("sender")?))),
-            start(),
+            columns!(id, sender),
             |(id, sender): (RawId, String)| {
                 if sender == person {
                     traces.datasets.push(id);
@@ -378,8 +323,7 @@ impl Store {
 
         self.each_row(
             "SELECT position, id, channel, conversation FROM routines WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| Ok((row.get("position")?, (row.get("id")?, row.get("channel")?, row.get("conversation")?))),
-            start(),
+            columns!(id, channel, conversation),
             |(id, channel, conversation): (RawId, String, String)| {
                 if direct.holds(&channel, &conversation) {
                     traces.routines.push(id);

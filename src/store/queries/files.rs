@@ -4,24 +4,20 @@ use crate::protocol::artifact::{ArtifactRef, Attachment, SentFile};
 use crate::protocol::ids::ContinuationId;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 /// A file that a turn waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundFileRow {
     /// Its number.
     pub id: i64,
-    /// The turn.
     pub continuation_id: ContinuationId,
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
     /// What the bridge fetches it by.
     pub reference: String,
     /// Its name: one component of a path.
     pub name: String,
-    /// Media type.
     pub media_type: String,
     /// Its content, once it is fetched.
     pub artifact: Option<ArtifactRef>,
@@ -40,22 +36,15 @@ const FILE: &str = "SELECT f.id, f.continuation_id, f.channel, s.conversation, f
 
 fn file(row: &Row<'_>) -> Result<InboundFileRow, StoreError> {
     let attachments: Vec<Attachment> = row.json_opt("attachments")?.unwrap_or_default();
-    Ok(InboundFileRow {
-        id: row.get("id")?,
-        continuation_id: row.get("continuation_id")?,
-        channel: row.get("channel")?,
-        conversation: row.get("conversation")?,
-        reference: row.get("reference")?,
-        name: row.get("name")?,
-        media_type: row.get("media_type")?,
+    Ok(columns!(row => InboundFileRow {
+        id, continuation_id, channel, conversation, reference, name, media_type, message_ref;
         artifact: row.json_opt("artifact")?,
-        message_ref: row.get("message_ref")?,
         sender: (row.get("requester_id")?, row.get("requester_display")?),
         received: (
             attachments.len(),
             attachments.iter().map(|file| file.artifact.size).sum(),
         ),
-    })
+    }))
 }
 
 /// The files that go with the answer of a turn, also those that a call kept before an error.

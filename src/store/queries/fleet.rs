@@ -7,7 +7,7 @@ use crate::protocol::enums::ContinuationState;
 use crate::protocol::fleet::HOURS;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::Statements;
+use crate::store::sql::{Statements, columns};
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
@@ -63,7 +63,7 @@ impl Reader<'_> {
         let rows = self.conn.rows(
             "SELECT channel, min(requested_at) AS since FROM approvals WHERE state = 'pending' GROUP BY channel",
             [],
-            |row| Ok((row.get("channel")?, row.get("since")?)),
+            columns!(channel, since),
         )?;
         Ok(rows.into_iter().collect())
     }

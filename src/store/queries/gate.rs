@@ -8,16 +8,13 @@ use crate::protocol::gate::GATE;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::{Row, Statements, params};
+use crate::store::sql::{Row, Statements, columns, params};
 
 /// The turn of one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateTurn {
-    /// The turn.
     pub continuation_id: ContinuationId,
-    /// Its session.
     pub session_id: SessionId,
-    /// Where it stands.
     pub state: ContinuationState,
     /// The key under which it was asked.
     pub request: String,
@@ -25,7 +22,6 @@ pub struct GateTurn {
     pub conversation: String,
     /// Whether the program of a job ends while it waits.
     pub deferred: bool,
-    /// Last change.
     pub updated_at: Timestamp,
 }
 
@@ -35,15 +31,10 @@ const TURN: &str = "SELECT c.id, c.session_id, c.state, i.key, c.updated_at, s.c
      WHERE i.channel = ?1 AND i.key IS NOT NULL AND json_extract(c.options, '$.call.external') IS NOT NULL";
 
 fn turn(row: &Row<'_>) -> Result<GateTurn, StoreError> {
-    Ok(GateTurn {
-        continuation_id: row.get("id")?,
-        session_id: row.get("session_id")?,
-        state: row.get("state")?,
-        request: row.get("key")?,
-        conversation: row.get("conversation")?,
-        deferred: row.get("deferred")?,
-        updated_at: row.get("updated_at")?,
-    })
+    Ok(columns!(row => GateTurn {
+        continuation_id = "id", session_id, state, request = "key", conversation, deferred,
+        updated_at,
+    }))
 }
 
 impl Reader<'_> {

@@ -11,12 +11,11 @@ use crate::store::error::StoreError;
 use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::{CallRow, load_calls};
 use crate::store::reader::Reader;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 
 /// One completed turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// Its continuation.
     pub continuation_id: ContinuationId,
     /// Who sent the message: outside text.
     pub requester: String,
@@ -35,7 +34,6 @@ pub struct Exchange {
 /// A call that was evaluated before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastCall {
-    /// Tool name.
     pub tool: String,
     /// One line of its arguments.
     pub preview: String,
@@ -47,7 +45,6 @@ pub struct PastCall {
     pub access: Access,
     /// Recovery class.
     pub effect: Effect,
-    /// Risk.
     pub risk: Risk,
     /// Whether untrusted content was in context when it asked.
     pub tainted: bool,
@@ -112,15 +109,12 @@ impl Reader<'_> {
                 } else {
                     Vec::new()
                 };
-                exchanges.push(Exchange {
-                    continuation_id,
-                    requester: head.get("requester_display")?,
+                exchanges.push(columns!(head => Exchange {
+                    requester = "requester_display", text;
+                    continuation_id, steps, calls,
                     speaker: head.json_opt("speaker")?,
-                    text: head.get("text")?,
                     attachments: head.json_opt("attachments")?.unwrap_or_default(),
-                    steps,
-                    calls,
-                });
+                }));
                 Ok(true)
             })?;
         exchanges.reverse();
@@ -158,23 +152,16 @@ impl Reader<'_> {
             |row| {
                 let taint: Option<Vec<String>> = row.json_opt("taint")?;
                 let decision: Option<Decision> = row.json_opt("decision_body")?;
-                Ok(PastCall {
-                    tool: row.get("name")?,
-                    preview: row.get("preview")?,
+                Ok(columns!(row => PastCall {
+                    tool = "name", preview, access, effect, risk, at = "created_at";
                     args: row.json("args")?,
                     plan: row.json("plan")?,
-                    access: row.get("access")?,
-                    effect: row.get("effect")?,
-                    risk: row.get("risk")?,
                     tainted: taint.is_some_and(|taint| !taint.is_empty()),
-                    verdict: Verdict {
-                        decision: row.get("verdict")?,
-                        rule: row.get("rule")?,
-                        policy_version: row.get("policy_version")?,
-                    },
+                    verdict: columns!(row => Verdict {
+                        decision = "verdict", rule, policy_version,
+                    }),
                     decision: decision.map(|decision| decision.decision),
-                    at: row.get("created_at")?,
-                })
+                }))
             },
         )
     }

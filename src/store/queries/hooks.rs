@@ -9,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::turn::load_call;
 use crate::store::reader::Reader;
 use crate::store::rows::requester;
-use crate::store::sql::{Connection, Statements};
+use crate::store::sql::{Connection, Statements, columns};
 
 /// What is known of what an event is about.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,7 +47,7 @@ impl Reader<'_> {
             facts.place = self.conn.row_opt(
                 "SELECT channel, conversation FROM sessions WHERE id = ?1",
                 [session],
-                |row| Ok((row.get("channel")?, row.get("conversation")?)),
+                columns!(channel, conversation),
             )?;
         }
         if let Some(continuation) = continuation {

@@ -8,9 +8,9 @@ use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::hygiene::{HygieneRules, MemoryFacts};
 use crate::store::meta;
-use crate::store::queries::page::{Batch, page_limit, page_of, page_start};
+use crate::store::queries::page::{Batch, read_page};
 use crate::store::reader::Reader;
-use crate::store::sql::{Row, Statements, params};
+use crate::store::sql::{Row, Statements, columns, params};
 use crate::store::tx::hygiene::{RUN, load_run, run_of};
 
 /// Rows looked at in one read transaction: it must not keep one of the few readers from a turn for long.
@@ -32,22 +32,10 @@ pub(crate) const FACTS: &str = "SELECT m.position, m.id, m.scope, m.channel, m.s
 
 /// A row of [`FACTS`].
 pub(crate) fn facts_of(row: &Row<'_>) -> Result<MemoryFacts, StoreError> {
-    Ok(MemoryFacts {
-        position: row.get("position")?,
-        id: row.get("id")?,
-        scope: row.get("scope")?,
-        channel: row.get("channel")?,
-        state: row.get("state")?,
-        pinned: row.get("pinned")?,
-        in_use: row.get("in_use")?,
-        orphan: row.get("orphan")?,
-        confidence: row.get("confidence")?,
-        uses: row.get("uses")?,
-        touched_at: row.get("touched_at")?,
-        expires_at: row.get("expires_at")?,
-        removable_from: row.get("removable_from")?,
-        bytes: row.get("bytes")?,
-    })
+    Ok(columns!(row => MemoryFacts {
+        position, id, scope, channel, state, pinned, in_use, orphan, confidence, uses, touched_at,
+        expires_at, removable_from, bytes,
+    }))
 }
 
 /// An embedding (`v`) that nothing needs: of another model, or of a text that no memory has. `?1` = the model that it
@@ -107,7 +95,7 @@ impl Reader<'_> {
                  FROM summaries u WHERE {STALE_SUMMARY}"
             ),
             [],
-            |row| Ok((row.get("count")?, row.get("bytes")?)),
+            columns!(count, bytes),
         )
     }
 
@@ -151,13 +139,11 @@ impl Reader<'_> {
 
     /// Runs, newest first.
     pub fn hygiene_runs(&self, page: &PageRequest) -> Result<Page<HygieneRun>, StoreError> {
-        let limit = page_limit(page);
-        let rows = self.conn.rows(
-            &format!("{RUN} WHERE position < ?1 ORDER BY position DESC LIMIT ?2"),
-            params![page_start(page, i64::MAX)?, limit + 1],
-            |row| Ok((row.get("position")?, run_of(row)?)),
-        )?;
-        Ok(page_of(rows, limit))
+        let runs = format!("{RUN} WHERE position < ?1 ORDER BY position DESC LIMIT ?2");
+        read_page(page, i64::MAX, |before, most| {
+            let run = |row: &Row<'_>| Ok((row.get("position")?, run_of(row)?));
+            self.conn.rows(&runs, params![before, most], run)
+        })
     }
 
     /// Runs that were being taken back when the process ended.
@@ -170,9 +156,7 @@ impl Reader<'_> {
 
     /// When the last run ended that was not cut short, and when the oldest thing remembered was written.
     pub fn hygiene_times(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), StoreError> {
-        let last = meta::get(self.conn, "last_hygiene")?
-            .and_then(|text| text.parse().ok())
-            .map(Timestamp);
+        let last = meta::time(self.conn, "last_hygiene")?;
         let oldest = self.conn.value_opt::<Timestamp>(
             "SELECT created_at FROM memories ORDER BY position LIMIT 1",
             [],
@@ -212,19 +196,10 @@ impl Reader<'_> {
             "SELECT day, memories, archived, vectors, sessions, continuations, database_bytes, log_bytes,
                 artifact_bytes FROM growth ORDER BY day DESC LIMIT ?1",
             [CHART_DAYS],
-            |row| {
-                Ok(Growth {
-                    day: row.get("day")?,
-                    memories: row.get("memories")?,
-                    archived: row.get("archived")?,
-                    vectors: row.get("vectors")?,
-                    sessions: row.get("sessions")?,
-                    continuations: row.get("continuations")?,
-                    database_bytes: row.get("database_bytes")?,
-                    log_bytes: row.get("log_bytes")?,
-                    artifact_bytes: row.get("artifact_bytes")?,
-                })
-            },
+            |row| Ok(columns!(row => Growth {
+                day, memories, archived, vectors, sessions, continuations, database_bytes,
+                log_bytes, artifact_bytes,
+            })),
         )?;
         days.reverse();
         Ok(days)

@@ -4,7 +4,7 @@ use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::Leftovers;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements};
+use crate::store::sql::{Connection, Row, Statements, columns};
 
 /// Columns of [`leftovers_row`], of calls that left something.
 const FOUND: &str = "SELECT call_id, session_id, continuation_id, channel, conversation, tool, preview, workspace, found,
@@ -13,20 +13,11 @@ const FOUND: &str = "SELECT call_id, session_id, continuation_id, channel, conve
 const LISTED: u32 = 200;
 
 fn leftovers_row(row: &Row<'_>) -> Result<Leftovers, StoreError> {
-    Ok(Leftovers {
-        tool_call_id: row.get("call_id")?,
-        session_id: row.get("session_id")?,
-        continuation_id: row.get("continuation_id")?,
-        channel: row.get("channel")?,
-        conversation: row.get("conversation")?,
-        tool: row.get("tool")?,
-        preview: row.get("preview")?,
-        workspace: row.get("workspace")?,
+    Ok(columns!(row => Leftovers {
+        tool_call_id = "call_id", session_id, continuation_id, channel, conversation, tool, preview,
+        workspace, found_at, dismissed_at, by = "by_label";
         new: row.json("found")?,
-        found_at: row.get("found_at")?,
-        dismissed_at: row.get("dismissed_at")?,
-        by: row.get("by_label")?,
-    })
+    }))
 }
 
 /// What a call left; none = nothing.
@@ -40,7 +31,6 @@ pub(crate) fn load_leftovers(
 /// A run that nobody has looked after yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenRun {
-    /// Its call.
     pub call_id: ToolCallId,
     /// Where it runs.
     pub workspace: String,
@@ -66,13 +56,7 @@ impl Reader<'_> {
         self.conn.rows(
             "SELECT call_id, workspace, before FROM leftovers WHERE before IS NOT NULL ORDER BY call_id",
             [],
-            |row| {
-                Ok(OpenRun {
-                    call_id: row.get("call_id")?,
-                    workspace: row.get("workspace")?,
-                    before: row.get("before")?,
-                })
-            },
+            |row| Ok(columns!(row => OpenRun { call_id, workspace, before })),
         )
     }
 }

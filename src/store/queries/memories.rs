@@ -6,14 +6,14 @@ use crate::store::queries::memory_rows::{
     Condition, MEMORY, RecallContext, load_memory, memory_row,
 };
 use crate::store::rows::digest;
-use crate::store::sql::Value;
+use crate::store::sql::{Value, columns};
 
 use crate::protocol::ids::{MemoryId, SessionId};
 use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::queries::memory_search;
-use crate::store::queries::page::page_limit;
+use crate::store::queries::page::{change_page, change_start, page_limit};
 use crate::store::reader::Reader;
 use crate::store::sql::{Connection, Statements, params};
 use crate::store::vectors::Meaning;
@@ -96,15 +96,7 @@ impl Reader<'_> {
     ) -> Result<Page<Memory>, StoreError> {
         let limit = page_limit(page);
         let mut condition = Condition::of(filter);
-        if let Some(cursor) = &page.cursor {
-            let (at, position) = cursor
-                .split_once('.')
-                .and_then(|(at, position)| {
-                    Some((at.parse::<i64>().ok()?, position.parse::<i64>().ok()?))
-                })
-                .ok_or_else(|| {
-                    StoreError::not_found("page", cursor.chars().take(64).collect::<String>())
-                })?;
+        if let Some((at, position)) = change_start(page)? {
             condition
                 .text
                 .push_str(" AND (m.updated_at, m.position) < (?, ?)");
@@ -113,22 +105,14 @@ impl Reader<'_> {
                 .extend([Value::from(at), Value::from(position)]);
         }
         condition.values.push(Value::from(i64::from(limit) + 1));
-        let mut rows = self.select(
+        let rows = self.select(
             &format!(
                 "SELECT {MEMORY} FROM memories m WHERE {} ORDER BY m.updated_at DESC, m.position DESC LIMIT ?",
                 condition.text
             ),
             &condition.values,
         )?;
-        let more = rows.len() > limit as usize;
-        rows.truncate(limit as usize);
-        Ok(Page {
-            next_cursor: rows
-                .last()
-                .filter(|_| more)
-                .map(|(position, memory)| format!("{}.{position}", memory.updated_at.as_millis())),
-            items: rows.into_iter().map(|(_, memory)| memory).collect(),
-        })
+        Ok(change_page(rows, limit, |memory| memory.updated_at))
     }
 
     /// Memories of a query that selects [`MEMORY`].
@@ -243,14 +227,11 @@ impl Reader<'_> {
              GROUP BY scope, channel, state ORDER BY scope, channel, state",
             [],
             |row| {
-                Ok(MemoryGroup {
-                    scope: row.get("scope")?,
-                    channel: row.get("channel")?,
-                    state: row.get("state")?,
-                    count: row.get("count")?,
+                Ok(columns!(row => MemoryGroup {
+                    scope, channel, state, count;
                     pinned: row.get::<f64>("pinned")? as u64,
                     bytes: row.get::<f64>("bytes")? as u64,
-                })
+                }))
             },
         )?;
         let (summaries, covered, compactions, failed_compactions, vectors) = self.conn.row(
@@ -260,15 +241,7 @@ impl Reader<'_> {
                 (SELECT count(*) FROM compactions WHERE state = 'failed') AS failed_compactions,
                 (SELECT count(*) FROM memory_vectors) AS vectors",
             params![],
-            |row| {
-                Ok((
-                    row.get("summaries")?,
-                    row.get("covered")?,
-                    row.get("compactions")?,
-                    row.get("failed_compactions")?,
-                    row.get("vectors")?,
-                ))
-            },
+            columns!(summaries, covered, compactions, failed_compactions, vectors),
         )?;
         Ok(MemoryStats {
             groups,

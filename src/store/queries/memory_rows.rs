@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::protocol::ids::{MemoryId, SessionId};
 use crate::protocol::memory::{Memory, MemoryFilter};
 use crate::store::error::StoreError;
-use crate::store::sql::{Connection, Row, Statements, Value};
+use crate::store::sql::{Connection, Row, Statements, Value, columns};
 
 /// The columns that [`memory_row`] reads, of `memories m`.
 pub(crate) const MEMORY: &str = "m.id, m.scope, m.session_id, m.channel, m.kind, m.text, m.author, m.author_id,
@@ -13,30 +13,12 @@ pub(crate) const MEMORY: &str = "m.id, m.scope, m.session_id, m.channel, m.kind,
 
 /// One from its columns, with its position.
 pub(crate) fn memory_row(row: &Row<'_>) -> Result<(i64, Memory), StoreError> {
-    let memory = Memory {
-        id: row.get("id")?,
-        scope: row.get("scope")?,
-        session_id: row.get("session_id")?,
-        channel: row.get("channel")?,
-        kind: row.get("kind")?,
-        text: row.get("text")?,
-        author: row.get("author")?,
-        author_id: row.get("author_id")?,
-        person_id: row.get("person_id")?,
-        source: row.get("source_id")?,
-        message_ref: row.get("message_ref")?,
-        confidence: row.get("confidence")?,
+    let memory = columns!(row => Memory {
+        id, scope, session_id, channel, kind, text, author, author_id, person_id,
+        source = "source_id", message_ref, confidence, pinned, state, archived_by, superseded_by,
+        uses, created_at, updated_at, last_used_at, expires_at;
         taint: row.json("taint")?,
-        pinned: row.get("pinned")?,
-        state: row.get("state")?,
-        archived_by: row.get("archived_by")?,
-        superseded_by: row.get("superseded_by")?,
-        uses: row.get("uses")?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-        last_used_at: row.get("last_used_at")?,
-        expires_at: row.get("expires_at")?,
-    };
+    });
     Ok((row.get("position")?, memory))
 }
 
@@ -106,9 +88,7 @@ impl Condition {
 /// Whose context it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecallContext {
-    /// The session.
     pub session_id: SessionId,
-    /// Its channel.
     pub channel: String,
     /// Now: what has ended is not recalled.
     pub now: Timestamp,

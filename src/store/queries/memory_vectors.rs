@@ -2,7 +2,7 @@
 //!
 //! A vector counts only as long as it is of the configured model and of the text that its memory has now.
 
-use crate::store::sql::Value;
+use crate::store::sql::{Value, columns};
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::SearchMethod;
@@ -20,7 +20,6 @@ const PAGE: u32 = 1000;
 /// A text without an embedding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingVector {
-    /// The memory.
     pub id: MemoryId,
     /// What it says.
     pub text: String,
@@ -133,11 +132,10 @@ impl Reader<'_> {
                 looked += 1;
                 last = (row.get("updated_at")?, row.get("position")?);
                 if let Some(text) = row.get("text")? {
-                    found.push(MissingVector {
-                        id: row.get("id")?,
-                        digest: row.get("digest")?,
+                    found.push(columns!(row => MissingVector {
+                        id, digest;
                         text,
-                    });
+                    }));
                 }
                 Ok(found.len() < most)
             },

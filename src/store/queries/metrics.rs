@@ -8,14 +8,12 @@ use crate::store::error::StoreError;
 use crate::store::input::BudgetKind;
 use crate::store::queries::channels::{EngineFlags, LastTimes};
 use crate::store::reader::Reader;
-use crate::store::sql::Statements;
+use crate::store::sql::{Statements, columns};
 
 /// A channel, without what takes counting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelFacts {
-    /// Name.
     pub name: String,
-    /// Kind.
     pub kind: ChannelKind,
     /// Paused by an operator.
     pub paused: bool,
@@ -26,7 +24,6 @@ pub struct ChannelFacts {
 /// Approvals of one kind that wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingApprovals {
-    /// Their kind.
     pub kind: ApprovalKind,
     /// How many.
     pub count: u64,
@@ -68,16 +65,13 @@ impl Reader<'_> {
                  FROM channel_accounts ORDER BY name",
                 [],
                 |row| {
-                    Ok(ChannelFacts {
-                        name: row.get("name")?,
-                        kind: row.get("kind")?,
-                        paused: row.get("paused")?,
-                        last: LastTimes {
-                            exchange: row.get("last_exchange_at")?,
-                            inbound: row.get("last_inbound_at")?,
-                            outbound: row.get("last_outbound_at")?,
-                        },
-                    })
+                    Ok(columns!(row => ChannelFacts {
+                        name, kind, paused;
+                        last: columns!(row => LastTimes {
+                            exchange = "last_exchange_at", inbound = "last_inbound_at",
+                            outbound = "last_outbound_at",
+                        }),
+                    }))
                 },
             )?,
             active_sessions: self
@@ -88,26 +82,20 @@ impl Reader<'_> {
                  WHERE state IN ('pending', 'running', 'awaiting_approval', 'interrupted')
                  GROUP BY state ORDER BY state",
                 [],
-                |row| Ok((row.get("state")?, row.get("count")?)),
+                columns!(state, count),
             )?,
             approvals: self.conn.rows(
                 "SELECT kind, count(*) AS count, min(requested_at) AS oldest FROM approvals
                  WHERE state = 'pending' GROUP BY kind ORDER BY kind",
                 [],
-                |row| {
-                    Ok(WaitingApprovals {
-                        kind: row.get("kind")?,
-                        count: row.get("count")?,
-                        oldest: row.get("oldest")?,
-                    })
-                },
+                |row| Ok(columns!(row => WaitingApprovals { kind, count, oldest })),
             )?,
             deliveries: self.conn.rows(
                 "SELECT channel, state, count(*) AS count FROM outbox
                  WHERE state IN ('pending', 'sending', 'failed', 'unknown')
                  GROUP BY channel, state ORDER BY channel, state",
                 [],
-                |row| Ok((row.get("channel")?, row.get("state")?, row.get("count")?)),
+                columns!(channel, state, count),
             )?,
             usage_today: self.usage_on(today)?,
             added_today: (

@@ -4,7 +4,7 @@ use crate::protocol::on_call::{LastAction, OnCall};
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Statements};
+use crate::store::sql::{Connection, Statements, columns};
 
 /// Where it is kept.
 pub(crate) const ON_CALL: &str = "on_call";
@@ -33,11 +33,7 @@ impl Reader<'_> {
              ORDER BY seq DESC",
             [LAST_OF],
             |row| {
-                let last = LastAction {
-                    at: row.get("at")?,
-                    action: row.get("action")?,
-                    surface: row.get("surface")?,
-                };
+                let last = columns!(row => LastAction { at, action, surface });
                 Ok((row.get("actor")?, row.get("actor_id")?, last))
             },
         )

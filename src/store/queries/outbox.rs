@@ -11,10 +11,10 @@ use crate::protocol::session::OutboxItem;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::queries::approvals::load_approval;
-use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::page::read_page;
 use crate::store::reader::Reader;
 use crate::store::rows::{preview, send_key};
-use crate::store::sql::{Connection, Params, Row, Statements, params};
+use crate::store::sql::{Connection, Params, Row, Statements, columns, params};
 
 /// Which deliveries.
 #[derive(Debug, Clone, Default)]
@@ -26,13 +26,9 @@ pub struct OutboxFilter {
 /// A part that may be sent now, with what rendering it needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboxRow {
-    /// Id.
     pub id: OutboxId,
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
-    /// Its continuation.
     pub continuation_id: Option<ContinuationId>,
     /// What for.
     pub class: OutboxClass,
@@ -72,23 +68,11 @@ const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, st
      FROM outbox";
 
 fn item_row(row: &Row<'_>) -> Result<(i64, OutboxItem), StoreError> {
-    let item = OutboxItem {
-        id: row.get("id")?,
-        channel: row.get("channel")?,
-        conversation: row.get("conversation")?,
-        continuation_id: row.get("continuation_id")?,
-        class: row.get("class")?,
-        state: row.get("state")?,
-        part: row.get("part")?,
-        parts: row.get("parts")?,
+    let item = columns!(row => OutboxItem {
+        id, channel, conversation, continuation_id, class, state, part, parts, attempts, not_before,
+        last_error, created_at, updated_at, question;
         preview: preview(row.text("preview")?),
-        attempts: row.get("attempts")?,
-        not_before: row.get("not_before")?,
-        last_error: row.get("last_error")?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-        question: row.get("question")?,
-    };
+    });
     Ok((row.get("position")?, item))
 }
 
@@ -222,7 +206,7 @@ impl Reader<'_> {
                 AND (continuation_id = ?2 OR (continuation_id IS NULL AND reply_to = ?3))
              ORDER BY position",
             params![channel, turn, message_ref],
-            |row| Ok((row.get("position")?, row.get("state")?)),
+            columns!(position, state),
         )?;
         let mut sent = Vec::new();
         for (position, state) in parts {
@@ -247,21 +231,15 @@ impl Reader<'_> {
             |row| {
                 let id = row.get("id")?;
                 Ok((
-                    OutboxRow {
+                    columns!(row => OutboxRow {
+                        channel, conversation, continuation_id, class, text, target_ref, reply_to,
+                        attempts;
                         id,
-                        channel: row.get("channel")?,
-                        conversation: row.get("conversation")?,
-                        continuation_id: row.get("continuation_id")?,
-                        class: row.get("class")?,
-                        text: row.get("text")?,
                         file: row.json_opt("file")?,
                         approval: None,
                         buttons: row.json_opt("buttons")?.unwrap_or_default(),
-                        target_ref: row.get("target_ref")?,
-                        reply_to: row.get("reply_to")?,
                         idempotency_key: send_key(id),
-                        attempts: row.get("attempts")?,
-                    },
+                    }),
                     row.get("approval_id")?,
                 ))
             },
@@ -283,7 +261,7 @@ impl Reader<'_> {
                         AND before.continuation_id = part.continuation_id AND before.position < part.position)))
              GROUP BY channel",
             [until],
-            |row| Ok((row.get("channel")?, row.get("count")?)),
+            columns!(channel, count),
         )
     }
 
@@ -293,21 +271,18 @@ impl Reader<'_> {
         filter: &OutboxFilter,
         page: &PageRequest,
     ) -> Result<Page<OutboxItem>, StoreError> {
-        let limit = page_limit(page);
-        let before = page_start(page, i64::MAX)?;
-        let rows = match filter.state {
+        read_page(page, i64::MAX, |before, most| match filter.state {
             Some(state) => load_items(
                 self.conn,
                 "WHERE state = ?1 AND position < ?2 ORDER BY position DESC LIMIT ?3",
-                params![state, before, limit + 1],
-            )?,
+                params![state, before, most],
+            ),
             None => load_items(
                 self.conn,
                 "WHERE position < ?1 ORDER BY position DESC LIMIT ?2",
-                params![before, limit + 1],
-            )?,
-        };
-        Ok(page_of(rows, limit))
+                params![before, most],
+            ),
+        })
     }
 
     /// One delivery.

@@ -1,6 +1,7 @@
 //! Pages after a key. A caller's cursor is opaque; here it is a position in digits. Batches are read by the program itself,
 //! so that no transaction is long.
 
+use crate::clock::Timestamp;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 
@@ -10,29 +11,67 @@ pub(crate) fn page_limit(page: &PageRequest) -> u32 {
 }
 
 /// The position after which the page begins.
-pub(crate) fn page_start(page: &PageRequest, first: i64) -> Result<i64, StoreError> {
+fn page_start(page: &PageRequest, first: i64) -> Result<i64, StoreError> {
     match &page.cursor {
         None => Ok(first),
-        Some(text) => text
-            .parse()
-            .map_err(|_| StoreError::not_found("page", text.chars().take(64).collect::<String>())),
+        Some(text) => text.parse().map_err(|_| no_page(text)),
     }
 }
 
+/// A page of what lies behind a position, which begins at `first`. `read` gets that position and how many rows to read.
+pub(crate) fn read_page<T>(
+    page: &PageRequest,
+    first: i64,
+    read: impl FnOnce(i64, u32) -> Result<Vec<(i64, T)>, StoreError>,
+) -> Result<Page<T>, StoreError> {
+    let limit = page_limit(page);
+    let rows = read(page_start(page, first)?, limit + 1)?;
+    Ok(page_of(rows, limit))
+}
+
 /// A page from one more row than it may hold.
-pub(crate) fn page_of<T>(mut rows: Vec<(i64, T)>, limit: u32) -> Page<T> {
+fn page_of<T>(mut rows: Vec<(i64, T)>, limit: u32) -> Page<T> {
     let limit = limit as usize;
     let more = rows.len() > limit;
     rows.truncate(limit);
-    let next_cursor = if more {
-        rows.last().map(|(position, _)| position.to_string())
-    } else {
-        None
-    };
+    let last = rows.last().filter(|_| more);
     Page {
+        next_cursor: last.map(|(position, _)| position.to_string()),
         items: rows.into_iter().map(|(_, item)| item).collect(),
-        next_cursor,
     }
+}
+
+/// What a page begins behind whose rows lie in the order of their last change: that time, and the position among equals.
+/// None = at the beginning.
+pub(crate) fn change_start(page: &PageRequest) -> Result<Option<(i64, i64)>, StoreError> {
+    let Some(text) = &page.cursor else {
+        return Ok(None);
+    };
+    let parsed = text
+        .split_once('.')
+        .and_then(|(at, position)| Some((at.parse().ok()?, position.parse().ok()?)));
+    parsed.map(Some).ok_or_else(|| no_page(text))
+}
+
+/// Such a page, from one more row than it may hold.
+pub(crate) fn change_page<T>(
+    mut rows: Vec<(i64, T)>,
+    limit: u32,
+    changed_at: impl Fn(&T) -> Timestamp,
+) -> Page<T> {
+    let limit = limit as usize;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let last = rows.last().filter(|_| more);
+    Page {
+        next_cursor: last
+            .map(|(position, item)| format!("{}.{position}", changed_at(item).as_millis())),
+        items: rows.into_iter().map(|(_, item)| item).collect(),
+    }
+}
+
+fn no_page(cursor: &str) -> StoreError {
+    StoreError::not_found("page", cursor.chars().take(64).collect::<String>())
 }
 
 /// Rows that are looked at in one read transaction.

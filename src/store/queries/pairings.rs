@@ -6,25 +6,17 @@ use crate::protocol::ids::ApprovalId;
 use crate::protocol::pairing::Pairing;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 /// Columns of [`pairing_row`].
 const PAIRING: &str = "SELECT approval_id, channel, sender_id, display, code, state, asked_at, expires_at, decided_at,
         by_label FROM pairings";
 
 fn pairing_row(row: &Row<'_>) -> Result<Pairing, StoreError> {
-    Ok(Pairing {
-        id: row.get("approval_id")?,
-        channel: row.get("channel")?,
-        sender: row.get("sender_id")?,
-        display: row.get("display")?,
-        code: row.get("code")?,
-        state: row.get("state")?,
-        asked_at: row.get("asked_at")?,
-        expires_at: row.get("expires_at")?,
-        decided_at: row.get("decided_at")?,
-        by: row.get("by_label")?,
-    })
+    Ok(columns!(row => Pairing {
+        id = "approval_id", channel, sender = "sender_id", display, code, state, asked_at,
+        expires_at, decided_at, by = "by_label",
+    }))
 }
 
 /// How somebody stands on a channel; none = never asked.

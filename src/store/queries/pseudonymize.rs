@@ -2,7 +2,7 @@
 //!
 //! Tables and columns come from the schema, so that no table can be left out here.
 
-use crate::store::sql::Value;
+use crate::store::sql::{Value, columns};
 
 use crate::store::error::StoreError;
 use crate::store::queries::erase::UNDER_WAY;
@@ -21,7 +21,6 @@ pub struct Mention {
 /// A table, as the database describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Name.
     pub name: String,
     /// Columns of its key, in order.
     pub key: Vec<String>,
@@ -71,7 +70,7 @@ impl Reader<'_> {
             "SELECT name, wr FROM pragma_table_list
              WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
             [],
-            |row| Ok((row.get::<String>("name")?, row.get("wr")?)),
+            columns!(name: String, wr),
         )?;
         let mut tables = Vec::new();
         for (name, without_rowid) in names {
@@ -81,7 +80,7 @@ impl Reader<'_> {
             let columns: Vec<(String, String, u32)> = self.conn.rows(
                 "SELECT name, type, pk FROM pragma_table_info(?1)",
                 [&name],
-                |row| Ok((row.get("name")?, row.get("type")?, row.get("pk")?)),
+                columns!(name, type, pk),
             )?;
             let mut key: Vec<(u32, String)> = columns
                 .iter()

@@ -4,9 +4,9 @@ use crate::protocol::ids::{ContinuationId, RoutineId};
 use crate::protocol::routine::{Routine, RoutineRun};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
-use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::page::read_page;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 /// Routines looked at by the scheduler at once.
 const BATCH: u32 = 32;
@@ -21,42 +21,19 @@ const RUN: &str = "SELECT r.position, r.id, r.routine_id, r.state, r.detail, r.c
      FROM routine_runs r LEFT JOIN continuations c ON c.id = r.continuation_id";
 
 fn routine_row(row: &Row<'_>) -> Result<Routine, StoreError> {
-    Ok(Routine {
-        id: row.get("id")?,
-        name: row.get("name")?,
-        schedule: row.get("schedule")?,
-        time_zone: row.get("time_zone")?,
-        prompt: row.get("prompt")?,
-        channel: row.get("channel")?,
-        conversation: row.get("conversation")?,
-        model: row.get("model")?,
+    Ok(columns!(row => Routine {
+        id, name, schedule, time_zone, prompt, channel, conversation, model, autonomy_ceiling, park,
+        missed, jitter_seconds, enabled, by = "by_label", version, due_at, begin_at, created_at,
+        updated_at;
         budgets: row.json("budgets")?,
-        autonomy_ceiling: row.get("autonomy_ceiling")?,
-        park: row.get("park")?,
-        missed: row.get("missed")?,
-        jitter_seconds: row.get("jitter_seconds")?,
-        enabled: row.get("enabled")?,
-        by: row.get("by_label")?,
-        version: row.get("version")?,
-        due_at: row.get("due_at")?,
-        begin_at: row.get("begin_at")?,
         last_run: None,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-    })
+    }))
 }
 
 fn run_row(row: &Row<'_>) -> Result<(i64, RoutineRun), StoreError> {
-    let run = RoutineRun {
-        id: row.get("id")?,
-        routine_id: row.get("routine_id")?,
-        state: row.get("state")?,
-        detail: row.get("detail")?,
-        continuation_id: row.get("continuation_id")?,
-        continuation_state: row.get("continuation_state")?,
-        due_at: row.get("due_at")?,
-        at: row.get("at")?,
-    };
+    let run = columns!(row => RoutineRun {
+        id, routine_id, state, detail, continuation_id, continuation_state, due_at, at,
+    });
     Ok((row.get("position")?, run))
 }
 
@@ -131,15 +108,12 @@ impl Reader<'_> {
         id: RoutineId,
         page: &PageRequest,
     ) -> Result<Page<RoutineRun>, StoreError> {
-        let limit = page_limit(page);
-        let rows = self.conn.rows(
-            &format!(
-                "{RUN} WHERE r.routine_id = ?1 AND r.position < ?2 ORDER BY r.position DESC LIMIT ?3"
-            ),
-            params![id, page_start(page, i64::MAX)?, limit + 1],
-            run_row,
-        )?;
-        Ok(page_of(rows, limit))
+        let runs = format!(
+            "{RUN} WHERE r.routine_id = ?1 AND r.position < ?2 ORDER BY r.position DESC LIMIT ?3"
+        );
+        read_page(page, i64::MAX, |before, most| {
+            self.conn.rows(&runs, params![id, before, most], run_row)
+        })
     }
 
     /// The routines that begin next, soonest first; a few dozen at most.

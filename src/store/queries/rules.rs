@@ -7,7 +7,7 @@ use crate::protocol::ids::{ContinuationId, RuleId, SessionId};
 use crate::protocol::rule::{Grant, Rule, RuleMatch};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Params, Row, Statements, params};
+use crate::store::sql::{Connection, Params, Row, Statements, columns, params};
 
 const RULE: &str = "SELECT id, tool, field, matcher, value, scope, channel, session_id, verdict, enabled, expires_at,
         max_uses, uses, last_used_at, note, approval_id, by_label, version, created_at, updated_at,
@@ -15,32 +15,12 @@ const RULE: &str = "SELECT id, tool, field, matcher, value, scope, channel, sess
      FROM rules";
 
 fn rule_row(row: &Row<'_>) -> Result<Rule, StoreError> {
-    Ok(Rule {
-        id: row.get("id")?,
-        tool: row.get("tool")?,
-        field: row.get("field")?,
-        matcher: row.get("matcher")?,
-        value: row.get("value")?,
-        scope: row.get("scope")?,
-        channel: row.get("channel")?,
-        session_id: row.get("session_id")?,
-        continuation_id: row.get("continuation_id")?,
-        verdict: row.get("verdict")?,
-        enabled: row.get("enabled")?,
-        expires_at: row.get("expires_at")?,
-        max_uses: row.get("max_uses")?,
-        uses: row.get("uses")?,
-        last_used_at: row.get("last_used_at")?,
-        note: row.get("note")?,
-        approval_id: row.get("approval_id")?,
-        by: row.get("by_label")?,
-        version: row.get("version")?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-        cwd: row.get("cwd")?,
-        executable: row.get("executable")?,
+    Ok(columns!(row => Rule {
+        id, tool, field, matcher, value, scope, channel, session_id, continuation_id, verdict,
+        enabled, expires_at, max_uses, uses, last_used_at, note, approval_id, by = "by_label",
+        version, created_at, updated_at, cwd, executable;
         never_used: None,
-    })
+    }))
 }
 
 /// Rules that a condition picks, newest first.
@@ -67,7 +47,6 @@ pub(crate) fn load_rule(conn: &Connection, id: RuleId) -> Result<Rule, StoreErro
 pub struct TriedCall {
     /// What is told of it.
     pub told: RuleMatch,
-    /// Its session.
     pub session_id: SessionId,
     /// Its turn.
     pub continuation_id: ContinuationId,
@@ -120,22 +99,12 @@ impl Reader<'_> {
             [now],
             |row| {
                 let preview: Option<String> = row.get("preview")?;
-                Ok(Grant {
-                    id: row.get("approval_id")?,
-                    session_id: row.get("session_id")?,
-                    channel: row.get("channel")?,
-                    conversation: row.get("conversation")?,
-                    tool: row.get("tool")?,
+                Ok(columns!(row => Grant {
+                    id = "approval_id", session_id, channel, conversation, tool, requester_id,
+                    by = "by_label", uses, last_used_at, created_at, continuation_id, expires_at;
                     preview: preview.unwrap_or_default(),
                     args: row.json_opt("args")?,
-                    requester_id: row.get("requester_id")?,
-                    by: row.get("by_label")?,
-                    uses: row.get("uses")?,
-                    last_used_at: row.get("last_used_at")?,
-                    created_at: row.get("created_at")?,
-                    continuation_id: row.get("continuation_id")?,
-                    expires_at: row.get("expires_at")?,
-                })
+                }))
             },
         )
     }
@@ -168,27 +137,19 @@ impl Reader<'_> {
                 let decision: Option<Decision> = row.json_opt("decision_body")?;
                 let taint: Option<Vec<String>> = row.json_opt("taint")?;
                 let was: VerdictKind = row.get("verdict")?;
-                each(TriedCall {
-                    told: RuleMatch {
-                        call_id: row.get("id")?,
-                        channel: row.get("channel")?,
-                        tool: row.get("name")?,
-                        preview: row.get("preview")?,
-                        risk: row.get("risk")?,
-                        was,
+                each(columns!(row => TriedCall {
+                    session_id, continuation_id, rule;
+                    told: columns!(row => RuleMatch {
+                        call_id = "id", channel, tool = "name", preview, risk, state;
+                        was, at,
                         by: decision.as_ref().map(|decision| decision.by.clone()),
                         decision: decision.map(|decision| decision.decision),
-                        state: row.get("state")?,
                         kept_by: None,
-                        at,
-                    },
-                    session_id: row.get("session_id")?,
-                    continuation_id: row.get("continuation_id")?,
+                    }),
                     args: row.json("args")?,
                     plan: row.json("plan")?,
-                    rule: row.get("rule")?,
                     tainted: taint.is_some_and(|taint| !taint.is_empty()),
-                });
+                }));
                 Ok(true)
             },
         )?;

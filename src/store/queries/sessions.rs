@@ -11,13 +11,13 @@ use crate::protocol::session::{
 };
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
-use crate::store::queries::page::page_limit;
+use crate::store::queries::page::{change_page, change_start, page_limit};
 use crate::store::queries::steps::load_steps;
 use crate::store::queries::take_overs::take_over;
 use crate::store::queries::turn::load_calls_of_step;
 use crate::store::reader::Reader;
 use crate::store::rows::usage;
-use crate::store::sql::{Connection, Params, Row, Statements, params};
+use crate::store::sql::{Connection, Params, Row, Statements, columns, params};
 
 /// Which sessions.
 #[derive(Debug, Clone, Default)]
@@ -86,38 +86,21 @@ fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
         None => None,
     };
     let flood = match row.get::<Option<FloodKind>>("flood")? {
-        Some(of) => Some(Flood {
+        Some(of) => Some(columns!(row => Flood {
+            count = "flood_count", at = "flood_at";
             of,
-            count: row.get("flood_count")?,
-            at: row.get("flood_at")?,
-        }),
+        })),
         None => None,
     };
     let external = external(row)?;
-    let session = Session {
-        id: row.get("id")?,
-        channel: row.get("channel")?,
-        conversation: row.get("conversation")?,
-        title: row.get("title")?,
-        state: row.get("state")?,
-        paused: row.get("paused")?,
-        model: row.get("model")?,
-        preferences: row.get("preferences")?,
+    let session = columns!(row => Session {
+        id, channel, conversation, title, state, paused, model, preferences, queued,
+        pending_approvals, last_line, last_sender, turns, created_at, updated_at;
+        taken_over, external, flood, refused_calls,
         open_continuation: None,
-        queued: row.get("queued")?,
-        pending_approvals: row.get("pending_approvals")?,
-        last_line: row.get("last_line")?,
-        last_sender: row.get("last_sender")?,
         usage: usage(row)?,
-        turns: row.get("turns")?,
         memory: None,
-        taken_over,
-        external,
-        flood,
-        refused_calls,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-    };
+    });
     Ok((row.get("position")?, session, row.get("open")?))
 }
 
@@ -135,16 +118,10 @@ fn open_continuation(
             position
          LIMIT 1",
         [session],
-        |row| {
-            Ok(ContinuationSummary {
-                id: row.get("id")?,
-                state: row.get("state")?,
-                tools_in_flight: Vec::new(),
-                waiting_files: row.get("waiting_files")?,
-                created_at: row.get("created_at")?,
-                updated_at: row.get("updated_at")?,
-            })
-        },
+        |row| Ok(columns!(row => ContinuationSummary {
+            id, state, waiting_files, created_at, updated_at;
+            tools_in_flight: Vec::new(),
+        })),
     )?;
     let Some(mut summary) = found else {
         return Ok(None);
@@ -164,14 +141,7 @@ fn newest_refused(conn: &Connection, session: SessionId) -> Result<Vec<RefusedCa
          WHERE c.session_id = ?1 AND t.state = 'denied' AND substr(t.rule, 1, ?2) = ?3
          ORDER BY c.position DESC, t.step DESC, t.idx DESC LIMIT 10",
         params![session, TOO_MANY_WAIT.len(), TOO_MANY_WAIT],
-        |row| {
-            Ok(RefusedCall {
-                continuation_id: row.get("continuation_id")?,
-                tool: row.get("name")?,
-                preview: row.get("preview")?,
-                rule: row.get("rule")?,
-            })
-        },
+        |row| Ok(columns!(row => RefusedCall { continuation_id, tool = "name", preview, rule })),
     )
 }
 
@@ -206,16 +176,6 @@ pub(crate) fn load_session(conn: &Connection, id: SessionId) -> Result<Session, 
         .pop()
         .map(|(_, session)| session)
         .ok_or_else(|| StoreError::not_found("session", id))
-}
-
-/// A session cursor: the time of the last change, then the position among equals.
-fn session_cursor(page: &PageRequest) -> Result<(i64, i64), StoreError> {
-    let Some(text) = &page.cursor else {
-        return Ok((i64::MAX, i64::MAX));
-    };
-    text.split_once('.')
-        .and_then(|(at, position)| Some((at.parse().ok()?, position.parse().ok()?)))
-        .ok_or_else(|| StoreError::not_found("page", text.chars().take(64).collect::<String>()))
 }
 
 /// Bits of a transcript position that number the lines of one continuation.
@@ -258,16 +218,10 @@ fn behind(turn: &TurnHead, compacted: Vec<(Timestamp, TranscriptBody)>) -> Vec<T
 }
 
 fn turn_head(row: &Row<'_>) -> Result<TurnHead, StoreError> {
-    Ok(TurnHead {
-        position: row.get("position")?,
-        id: row.get("id")?,
-        state: row.get("state")?,
-        sender: row.get("requester_display")?,
-        text: row.get("text")?,
+    Ok(columns!(row => TurnHead {
+        position, id, state, sender = "requester_display", text, created_at, updated_at;
         error: row.json_opt("error")?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-    })
+    }))
 }
 
 impl Reader<'_> {
@@ -279,10 +233,10 @@ impl Reader<'_> {
     ) -> Result<Page<Session>, StoreError> {
         const AFTER: &str = "(s.updated_at, s.position) < (?1, ?2) ORDER BY s.updated_at DESC, s.position DESC LIMIT ?3";
         let limit = page_limit(page);
-        let (at, position) = session_cursor(page)?;
+        let (at, position) = change_start(page)?.unwrap_or((i64::MAX, i64::MAX));
         let state = filter.state.map(SessionState::as_str);
         let prefix = filter.prefix.as_deref().unwrap_or_default();
-        let mut rows = match (filter.channel.as_deref(), state) {
+        let rows = match (filter.channel.as_deref(), state) {
             (Some(channel), state) if !prefix.is_empty() => load_sessions(
                 self.conn,
                 &format!(
@@ -312,18 +266,7 @@ impl Reader<'_> {
                 params![at, position, limit + 1, channel, state],
             )?,
         };
-        let more = rows.len() > limit as usize;
-        rows.truncate(limit as usize);
-        let next_cursor = if more {
-            rows.last()
-                .map(|(position, session)| format!("{}.{position}", session.updated_at.as_millis()))
-        } else {
-            None
-        };
-        Ok(Page {
-            items: rows.into_iter().map(|(_, session)| session).collect(),
-            next_cursor,
-        })
+        Ok(change_page(rows, limit, |session| session.updated_at))
     }
 
     /// One session.
@@ -385,12 +328,9 @@ impl Reader<'_> {
              WHERE session_id = ?1 AND state = 'done' ORDER BY position DESC",
             [session],
             |row| {
-                let body = TranscriptBody::Compacted {
-                    turns: row.get("turns")?,
-                    facts: row.get("facts")?,
-                    tokens_before: row.get("tokens_before")?,
-                    tokens_after: row.get("tokens_after")?,
-                };
+                let body = columns!(row => TranscriptBody::Compacted {
+                    turns, facts, tokens_before, tokens_after,
+                });
                 Ok((row.get("started_at")?, body))
             },
         )
@@ -556,7 +496,7 @@ impl Reader<'_> {
             "SELECT c.id, s.channel FROM continuations c JOIN sessions s ON s.id = c.session_id
              WHERE c.ended_at IS NULL AND c.state = 'interrupted' ORDER BY +c.position",
             [],
-            |row| Ok((row.get("id")?, row.get("channel")?)),
+            columns!(id, channel),
         )
     }
 

@@ -16,7 +16,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::channels::held;
 use crate::store::queries::take_overs::take_over;
 use crate::store::reader::Reader;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 
 /// Questions that are listed.
 const QUESTIONS: usize = 100;
@@ -79,26 +79,18 @@ impl Reader<'_> {
              FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id
              WHERE a.state = 'pending' ORDER BY a.position",
             [],
-            |row| {
-                Ok(SummaryQuestion {
-                    id: row.get("id")?,
-                    short_code: row.get("short_code")?,
-                    kind: row.get("kind")?,
-                    tool: row.get("name")?,
-                    channel: row.get("channel")?,
-                    requester: row.get("requester_display")?,
-                    requested_at: row.get("requested_at")?,
-                    expires_at: row.get("expires_at")?,
-                    snoozed: Vec::new(),
-                    assignment: row.json_opt("waiting_for")?,
-                })
-            },
+            |row| Ok(columns!(row => SummaryQuestion {
+                id, short_code, kind, tool = "name", channel, requester = "requester_display",
+                requested_at, expires_at;
+                snoozed: Vec::new(),
+                assignment: row.json_opt("waiting_for")?,
+            })),
         )?;
         for question in questions.iter_mut().take(QUESTIONS) {
             question.snoozed = self.conn.rows(
                 "SELECT person_id, until FROM approval_snoozes WHERE approval_id = ?1 AND until > ?2 ORDER BY until",
                 params![question.id, now],
-                |row| Ok((row.get("person_id")?, row.get("until")?)),
+                columns!(person_id, until),
             )?;
         }
         Ok(questions)
@@ -110,11 +102,10 @@ impl Reader<'_> {
              FROM take_overs ORDER BY at",
             [],
             |row| {
-                Ok(SummaryHold {
-                    channel: row.get("channel")?,
-                    conversation: row.get("conversation")?,
+                Ok(columns!(row => SummaryHold {
+                    channel, conversation;
                     held: take_over(row)?,
-                })
+                }))
             },
         )
     }
@@ -125,19 +116,12 @@ impl Reader<'_> {
                 c.draining_since
              FROM channel_accounts c JOIN policies p ON p.channel = c.name ORDER BY c.name",
             [],
-            |row| {
-                Ok(SummaryChannel {
-                    name: row.get("name")?,
-                    autonomy: row.get("autonomy")?,
-                    configured: row
-                        .get::<Option<Autonomy>>("configured")?
-                        .unwrap_or(Autonomy::Supervised),
-                    expires_at: row.get("expires_at")?,
-                    reverts_to: row.get("reverts_to")?,
-                    paused: row.get("paused")?,
-                    draining_since: row.get("draining_since")?,
-                })
-            },
+            |row| Ok(columns!(row => SummaryChannel {
+                name, autonomy, expires_at, reverts_to, paused, draining_since;
+                configured: row
+                    .get::<Option<Autonomy>>("configured")?
+                    .unwrap_or(Autonomy::Supervised),
+            })),
         )?;
         let unusual = |channel: &SummaryChannel| {
             channel.autonomy > channel.configured
@@ -216,13 +200,7 @@ impl Reader<'_> {
              WHERE created_at >= ?1 AND state = 'denied' AND substr(rule, 1, ?2) = ?3
              GROUP BY channel ORDER BY channel",
             params![since, TOO_MANY_WAIT.len(), TOO_MANY_WAIT],
-            |row| {
-                Ok(SummaryRefusal {
-                    channel: row.get("channel")?,
-                    calls: row.get("calls")?,
-                    last_at: row.get("last_at")?,
-                })
-            },
+            |row| Ok(columns!(row => SummaryRefusal { channel, calls, last_at })),
         )
     }
 
@@ -235,15 +213,9 @@ impl Reader<'_> {
                     THEN coalesce(input_tokens, 0) + coalesce(output_tokens, 0) END), 0) AS unpriced_tokens
              FROM model_attempts WHERE started_at >= ?1 AND channel IS NOT NULL GROUP BY channel ORDER BY channel",
             [since],
-            |row| {
-                Ok(SummarySpent {
-                    channel: row.get("channel")?,
-                    calls: row.get("calls")?,
-                    tokens: row.get("tokens")?,
-                    cost_usd: row.get("cost_usd")?,
-                    unpriced_tokens: row.get("unpriced_tokens")?,
-                })
-            },
+            |row| Ok(columns!(row => SummarySpent {
+                channel, calls, tokens, cost_usd, unpriced_tokens,
+            })),
         )
     }
 }

@@ -4,14 +4,13 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::SkillKind;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 /// What is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedSkill {
     /// Name of a skill, or `instructions:` and the channel.
     pub name: String,
-    /// What it is.
     pub kind: SkillKind,
     /// The channel of instructions.
     pub channel: Option<String>,
@@ -21,7 +20,6 @@ pub struct TrustedSkill {
     pub sha256: String,
     /// When it was trusted.
     pub trusted_at: Timestamp,
-    /// By whom.
     pub by: String,
 }
 
@@ -40,15 +38,9 @@ const SKILL: &str =
     "SELECT name, kind, channel, description, sha256, trusted_at, by_label FROM skills";
 
 fn skill_row(row: &Row<'_>) -> Result<TrustedSkill, StoreError> {
-    Ok(TrustedSkill {
-        name: row.get("name")?,
-        kind: row.get("kind")?,
-        channel: row.get("channel")?,
-        description: row.get("description")?,
-        sha256: row.get("sha256")?,
-        trusted_at: row.get("trusted_at")?,
-        by: row.get("by_label")?,
-    })
+    Ok(columns!(row => TrustedSkill {
+        name, kind, channel, description, sha256, trusted_at, by = "by_label",
+    }))
 }
 
 /// What is trusted under a name; none = nothing is.
@@ -72,13 +64,7 @@ impl Reader<'_> {
             "SELECT path, skill_files.sha256 AS sha256, content FROM skill_files JOIN skills ON id = skill_id
              WHERE name = ?1 ORDER BY path",
             params![name],
-            |row| {
-                Ok(TrustedFile {
-                    path: row.get("path")?,
-                    sha256: row.get("sha256")?,
-                    text: row.get("content")?,
-                })
-            },
+            |row| Ok(columns!(row => TrustedFile { path, sha256, text = "content" })),
         )
     }
 }

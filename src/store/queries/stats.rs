@@ -9,7 +9,7 @@ use crate::protocol::enums::{
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::reader::Reader;
-use crate::store::sql::{Row, Statements};
+use crate::store::sql::{Row, Statements, columns};
 
 /// From a time (included) to another (not included).
 pub type TimeRange = [Timestamp; 2];
@@ -23,7 +23,6 @@ pub struct ModelCallRow {
     pub failed: bool,
     /// All input tokens.
     pub input_tokens: u64,
-    /// Output tokens.
     pub output_tokens: u64,
     /// Input tokens read from the provider's prompt cache.
     pub cached_tokens: u64,
@@ -60,8 +59,7 @@ impl Reader<'_> {
         let made = self
             .conn
             .value("SELECT min(created_at) FROM channel_accounts", [])?;
-        let kept = meta::get(self.conn, "history_kept_since")?;
-        Ok((made, kept.and_then(|text| text.parse().ok()).map(Timestamp)))
+        Ok((made, meta::time(self.conn, "history_kept_since")?))
     }
 
     /// Calls of models that began in a time.
@@ -89,15 +87,13 @@ impl Reader<'_> {
                 let tokens = |column| -> Result<u64, StoreError> {
                     Ok(row.get::<Option<u64>>(column)?.unwrap_or(0))
                 };
-                let call = ModelCallRow {
-                    at: row.get("started_at")?,
-                    failed: row.get("failed")?,
+                let call = columns!(row => ModelCallRow {
+                    at = "started_at", failed, cost_usd;
                     input_tokens: tokens("input_tokens")?,
                     output_tokens: tokens("output_tokens")?,
                     cached_tokens: tokens("cached_tokens")?,
                     cache_write_tokens: tokens("cache_write_tokens")?,
-                    cost_usd: row.get("cost_usd")?,
-                };
+                });
                 read(name(row)?, call);
                 Ok(())
             },
@@ -149,12 +145,9 @@ impl Reader<'_> {
             ),
             [from],
             |row| {
-                let question = QuestionRow {
-                    requested_at: row.get("requested_at")?,
-                    decided_at: row.get("decided_at")?,
-                    updated_at: row.get("updated_at")?,
-                    state: row.get("state")?,
-                };
+                let question = columns!(row => QuestionRow {
+                    requested_at, decided_at, updated_at, state,
+                });
                 read(name(row)?, question);
                 Ok(())
             },

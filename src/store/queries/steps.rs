@@ -3,7 +3,7 @@
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::Step;
 use crate::store::error::StoreError;
-use crate::store::sql::{Connection, Statements};
+use crate::store::sql::{Connection, Statements, columns};
 
 /// A continuation's steps in order.
 pub(crate) fn load_steps(conn: &Connection, id: ContinuationId) -> Result<Vec<Step>, StoreError> {
@@ -11,13 +11,11 @@ pub(crate) fn load_steps(conn: &Connection, id: ContinuationId) -> Result<Vec<St
         "SELECT n, kind, body, at FROM steps WHERE continuation_id = ?1 ORDER BY n",
         [id],
         |row| {
-            Ok(Step {
+            Ok(columns!(row => Step {
+                n, kind, at;
                 continuation_id: id,
-                n: row.get("n")?,
-                kind: row.get("kind")?,
                 body: row.json("body")?,
-                at: row.get("at")?,
-            })
+            }))
         },
     )
 }

@@ -11,7 +11,7 @@ use crate::store::handle::Store;
 use crate::store::meta;
 use crate::store::queries::page::{BATCH, Batch};
 use crate::store::reader::Reader;
-use crate::store::sql::{FromSql, Row, Statements, Value, params};
+use crate::store::sql::{FromSql, Row, Statements, columns, params};
 
 /// An inbox key is kept for at least this long: a platform delivers again for up to a week.
 const KEY_LIFE_MS: i64 = 8 * 24 * 3600 * 1000;
@@ -19,7 +19,6 @@ const KEY_LIFE_MS: i64 = 8 * 24 * 3600 * 1000;
 /// Ids and times that say what is old. All times are wall-clock times of the past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SweepRules {
-    /// Now.
     pub now: Timestamp,
     /// Events before it go.
     pub events_before: Timestamp,
@@ -57,13 +56,10 @@ pub type RawId = [u8; 16];
 /// A turn that may go, with the rows that no index finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OldTurn {
-    /// Its id.
     pub id: RawId,
-    /// Its position.
     pub position: i64,
     /// Positions of its messages.
     pub outbox: Vec<i64>,
-    /// Its key.
     pub inbox: Vec<RawId>,
     /// Its model calls.
     pub models: Vec<RawId>,
@@ -153,7 +149,7 @@ impl Reader<'_> {
         let (count, last): (u64, Option<u64>) = self.conn.row(
             "SELECT count(*) AS count, max(seq) AS seq FROM events WHERE seq < ?1",
             [end],
-            |row| Ok((row.get("count")?, row.get("seq")?)),
+            columns!(count, seq),
         )?;
         Ok(last.map(|last| (last, count)))
     }
@@ -174,7 +170,7 @@ impl Reader<'_> {
                 "SELECT s.position, s.id FROM sessions s WHERE {OLD_SESSION} ORDER BY s.position"
             ),
             [before],
-            |row| Ok((row.get("position")?, row.get::<RawId>("id")?)),
+            columns!(position, id: RawId),
         )?;
         let turns = "SELECT id FROM continuations WHERE session_id = ?1";
         positions
@@ -239,7 +235,7 @@ impl Reader<'_> {
         let rows: Vec<([u8; 32], u64)> = self.conn.rows(
             "SELECT hash, size FROM artifacts WHERE hash > ?1 ORDER BY hash LIMIT ?2",
             params![after.unwrap_or_default(), BATCH],
-            |row| Ok((row.get("hash")?, row.get("size")?)),
+            columns!(hash, size),
         )?;
         let references = "SELECT continuation_id FROM artifact_references WHERE hash = ?1";
         let found = rows
@@ -284,9 +280,7 @@ impl Reader<'_> {
 
     /// When the last sweep ended.
     pub fn last_sweep(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(meta::get(self.conn, "last_sweep")?
-            .and_then(|text| text.parse().ok())
-            .map(Timestamp))
+        meta::time(self.conn, "last_sweep")
     }
 }
 
@@ -340,11 +334,7 @@ impl Store {
         let mut last = 0;
         self.each_row(
             "SELECT position, id, retry_of FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| {
-                let key: i64 = row.get("position")?;
-                Ok((Value::from(key), (key, row.get("id")?, row.get("retry_of")?)))
-            },
-            Value::from(0),
+            columns!(position, id, retry_of),
             |(position, id, retry_of): (i64, RawId, Option<RawId>)| {
                 last = position;
                 if let Some(turn) = retry_of.and_then(|of| found.get_mut(&of)) {
@@ -367,14 +357,7 @@ impl Store {
         self.each_row(
             "SELECT position, continuation_id, updated_at, state IN ('pending', 'sending', 'unknown') AS open
              FROM outbox WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| {
-                let key: i64 = row.get("position")?;
-                Ok((
-                    Value::from(key),
-                    (key, row.get("continuation_id")?, row.get("updated_at")?, row.get("open")?),
-                ))
-            },
-            Value::from(0),
+            columns!(position, continuation_id, updated_at, open),
             |(position, of, updated_at, open): (i64, Option<RawId>, Timestamp, bool)| {
                 (last, newest) = (position, of);
                 let Some(of) = of else { return };
@@ -401,14 +384,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         self.each_row(
             "SELECT id, continuation_id, received_at FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
-            |row| {
-                let key: RawId = row.get("id")?;
-                Ok((
-                    Value::from(key.to_vec()),
-                    (key, row.get("continuation_id")?, row.get("received_at")?),
-                ))
-            },
-            Value::from(vec![]),
+            columns!(id, continuation_id, received_at),
             |(id, of, received_at): (RawId, Option<RawId>, Timestamp)| {
                 let Some(of) = of else { return };
                 if received_at >= rules.keys_before() {
@@ -429,14 +405,7 @@ impl Store {
         self.each_row(
             "SELECT id, continuation_id, settled_at IS NULL AS open FROM model_attempts
              WHERE id > ?1 ORDER BY id LIMIT ?2",
-            |row| {
-                let key: RawId = row.get("id")?;
-                Ok((
-                    Value::from(key.to_vec()),
-                    (key, row.get("continuation_id")?, row.get("open")?),
-                ))
-            },
-            Value::from(vec![]),
+            columns!(id, continuation_id, open),
             |(id, of, open): (RawId, RawId, bool)| {
                 if open {
                     found.remove(&of);
@@ -476,11 +445,10 @@ fn candidates(
             to
         ],
         |row| {
-            Ok(OldTurn {
-                id: row.get("id")?,
-                position: row.get("position")?,
+            Ok(columns!(row => OldTurn {
+                id, position;
                 ..OldTurn::default()
-            })
+            }))
         },
     )?;
     Ok((turns, Some(to)))

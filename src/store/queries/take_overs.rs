@@ -2,17 +2,11 @@
 
 use crate::protocol::take_over::TakeOver;
 use crate::store::error::StoreError;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 /// The take-over of a row; its id is `take_over_id`.
 pub(crate) fn take_over(row: &Row<'_>) -> Result<TakeOver, StoreError> {
-    Ok(TakeOver {
-        id: row.get("take_over_id")?,
-        by: row.get("by_label")?,
-        by_id: row.get("by_id")?,
-        surface: row.get("surface")?,
-        at: row.get("at")?,
-    })
+    Ok(columns!(row => TakeOver { id = "take_over_id", by = "by_label", by_id, surface, at }))
 }
 
 /// Who holds a conversation.

@@ -3,7 +3,7 @@
 use crate::protocol::token::{Token, TokenRecord};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Json, Row, Statements};
+use crate::store::sql::{Connection, Json, Row, Statements, columns};
 
 const TOKEN: &str =
     "SELECT name, scopes, person, created_at, created_by, expires_at, revoked_at, last_used_at
@@ -11,16 +11,10 @@ const TOKEN: &str =
 
 fn token_row(row: &Row<'_>) -> Result<Token, StoreError> {
     let Json(scopes) = row.get("scopes")?;
-    Ok(Token {
-        name: row.get("name")?,
+    Ok(columns!(row => Token {
+        name, person, created_at, created_by, expires_at, revoked_at, last_used_at;
         scopes,
-        person: row.get("person")?,
-        created_at: row.get("created_at")?,
-        created_by: row.get("created_by")?,
-        expires_at: row.get("expires_at")?,
-        revoked_at: row.get("revoked_at")?,
-        last_used_at: row.get("last_used_at")?,
-    })
+    }))
 }
 
 /// The token that has a name now; none = none has, or it was revoked.
@@ -49,13 +43,10 @@ impl Reader<'_> {
             [],
             |row| {
                 let Json(scopes) = row.get("scopes")?;
-                Ok(TokenRecord {
-                    name: row.get("name")?,
-                    hash: row.get("hash")?,
+                Ok(columns!(row => TokenRecord {
+                    name, hash, person, expires_at;
                     scopes,
-                    person: row.get("person")?,
-                    expires_at: row.get("expires_at")?,
-                })
+                }))
             },
         )
     }

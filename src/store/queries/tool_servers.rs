@@ -5,12 +5,11 @@ use crate::protocol::ids::ApprovalId;
 use crate::protocol::mcp::{McpIdentity, McpToolDefinition};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 /// A definition and its digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PinnedDefinition {
-    /// The definition.
     pub definition: McpToolDefinition,
     /// Lower-case hex SHA-256 of it.
     pub sha256: String,
@@ -34,11 +33,9 @@ pub struct ServerTool {
 /// What is trusted of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTrust {
-    /// Who it is.
     pub identity: McpIdentity,
     /// When something of it was trusted last.
     pub at: Timestamp,
-    /// By whom.
     pub by: String,
     /// Whether agents get its resources.
     pub has_resources: bool,
@@ -79,31 +76,25 @@ pub struct ToolServer {
 fn server_row(row: &Row<'_>) -> Result<ToolServer, StoreError> {
     let identity: Option<McpIdentity> = row.json_opt("identity")?;
     let trust = identity.map(|identity| {
-        Ok::<_, StoreError>(ServerTrust {
+        Ok::<_, StoreError>(columns!(row => ServerTrust {
+            at = "trusted_at", by = "by_label", has_resources = "trusts_resources";
             identity,
-            at: row.get("trusted_at")?,
-            by: row.get("by_label")?,
-            has_resources: row.get("trusts_resources")?,
-        })
+        }))
     });
     let identity: Option<McpIdentity> = row.json_opt("offered_identity")?;
     let offer = identity.map(|identity| {
-        Ok::<_, StoreError>(ServerOffer {
+        Ok::<_, StoreError>(columns!(row => ServerOffer {
+            sha256 = "offered_sha256", instructions, has_resources;
             identity,
-            sha256: row.get("offered_sha256")?,
-            instructions: row.get("instructions")?,
             warnings: row.json("warnings")?,
-            has_resources: row.get("has_resources")?,
-        })
+        }))
     });
-    Ok(ToolServer {
-        name: row.get("name")?,
+    Ok(columns!(row => ToolServer {
+        name, decided_sha256, approval_id;
         trust: trust.transpose()?,
         offer: offer.transpose()?,
-        decided_sha256: row.get("decided_sha256")?,
-        approval_id: row.get("approval_id")?,
         tools: Vec::new(),
-    })
+    }))
 }
 
 fn tool_row(row: &Row<'_>) -> Result<(String, ServerTool), StoreError> {
@@ -117,13 +108,11 @@ fn tool_row(row: &Row<'_>) -> Result<(String, ServerTool), StoreError> {
         });
         pinned.transpose()
     };
-    let tool = ServerTool {
-        name: row.get("name")?,
+    let tool = columns!(row => ServerTool {
+        name, problem, usable;
         trusted: pinned("trusted", "trusted_sha256")?,
         offered: pinned("offered", "offered_sha256")?,
-        problem: row.get("problem")?,
-        usable: row.get("usable")?,
-    };
+    });
     Ok((row.get("server")?, tool))
 }
 

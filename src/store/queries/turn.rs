@@ -14,7 +14,7 @@ use crate::store::input::{TurnBounds, TurnCache};
 use crate::store::queries::steps::load_steps;
 use crate::store::reader::Reader;
 use crate::store::rows::requester;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Row, Statements, columns, params};
 
 /// A tool call with what only the engine needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,21 +42,15 @@ pub struct CallRow {
 /// A continuation with its steps and calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnRows {
-    /// Id.
     pub id: ContinuationId,
-    /// Where it stands.
     pub state: ContinuationState,
     /// Epoch that claimed it last; 0 = never.
     pub epoch: u64,
     /// How often it was claimed.
     pub attempt: u32,
-    /// Its session.
     pub session_id: SessionId,
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
-    /// Who asked.
     pub requester: Requester,
     /// What models are told of them; none in messages of earlier versions.
     pub speaker: Option<Speaker>,
@@ -90,7 +84,6 @@ pub struct TurnRows {
     pub cache: TurnCache,
     /// What its message asks for beside its text.
     pub options: TurnOptions,
-    /// What bounds it.
     pub bounds: TurnBounds,
     /// Its steps in order.
     pub steps: Vec<Step>,
@@ -101,13 +94,10 @@ pub struct TurnRows {
 /// Where a continuation stands, and where it is told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// Its state.
     pub state: ContinuationState,
     /// Epoch that claimed it last; 0 = never.
     pub epoch: u64,
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
     /// Platform id of the user's message.
     pub message_ref: Option<String>,
@@ -126,53 +116,29 @@ const CALL: &str =
         LEFT JOIN steps s ON s.continuation_id = t.continuation_id AND s.n = t.result_step";
 
 fn call_row(row: &Row<'_>) -> Result<CallRow, StoreError> {
-    Ok(CallRow {
-        call: ToolCall {
-            id: row.get("id")?,
-            continuation_id: row.get("continuation_id")?,
-            step: row.get("step")?,
-            index: row.get("idx")?,
-            name: row.get("name")?,
+    Ok(columns!(row => CallRow {
+        provider_call_id, preview, digest, args_digest, idempotency_key, approval_state, rule_id;
+        call: columns!(row => ToolCall {
+            id, continuation_id, step, index = "idx", name, access, effect, risk, state,
+            approval_id, result, duration_ms, attempts, created_at, started_at;
             args: row.json("args")?,
-            access: row.get("access")?,
-            effect: row.get("effect")?,
-            risk: row.get("risk")?,
             risk_reasons: row.json("risk_reasons")?,
             plan: row.json("plan")?,
-            state: row.get("state")?,
-            verdict: Verdict {
-                decision: row.get("verdict")?,
-                rule: row.get("rule")?,
-                policy_version: row.get("policy_version")?,
-            },
-            approval_id: row.get("approval_id")?,
+            verdict: columns!(row => Verdict { decision = "verdict", rule, policy_version }),
             decision: row.json_opt("decision_body")?,
-            result: row.get("result")?,
             artifact: row.json_opt("artifact")?,
             cached: row.json_opt("cached")?,
-            duration_ms: row.get("duration_ms")?,
-            attempts: row.get("attempts")?,
             report: match row.get("report_outcome")? {
-                Some(outcome) => Some(CallReport {
+                Some(outcome) => Some(columns!(row => CallReport {
+                    result = "report_result", at = "reported_at";
                     outcome,
-                    result: row.get("report_result")?,
-                    at: row.get("reported_at")?,
-                }),
+                })),
                 None => None,
             },
-            created_at: row.get("created_at")?,
-            started_at: row.get("started_at")?,
             shortened: false,
-        },
-        provider_call_id: row.get("provider_call_id")?,
-        preview: row.get("preview")?,
-        digest: row.get("digest")?,
-        args_digest: row.get("args_digest")?,
-        idempotency_key: row.get("idempotency_key")?,
-        approval_state: row.get("approval_state")?,
+        }),
         taint: row.json_opt("taint")?.unwrap_or_default(),
-        rule_id: row.get("rule_id")?,
-    })
+    }))
 }
 
 /// The calls of a continuation in order.
@@ -215,13 +181,9 @@ impl Reader<'_> {
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
                 [id],
                 |row| {
-                    Ok(Standing {
-                        state: row.get("state")?,
-                        epoch: row.get("epoch")?,
-                        channel: row.get("channel")?,
-                        conversation: row.get("conversation")?,
-                        message_ref: row.get("message_ref")?,
-                    })
+                    Ok(columns!(row => Standing {
+                        state, epoch, channel, conversation, message_ref,
+                    }))
                 },
             )?
             .ok_or_else(|| StoreError::not_found("continuation", id))
@@ -241,55 +203,31 @@ impl Reader<'_> {
                     c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker, c.attachments, c.options
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
                 [id],
-                |row| {
-                    Ok(TurnRows {
-                        id,
-                        state: row.get("state")?,
-                        epoch: row.get("epoch")?,
-                        attempt: row.get("attempt")?,
-                        session_id: row.get("session_id")?,
-                        channel: row.get("channel")?,
-                        conversation: row.get("conversation")?,
-                        requester: requester(row)?,
-                        speaker: row.json_opt("speaker")?,
-                        surface: row.get("surface")?,
-                        text: row.get("text")?,
-                        sent_text: row.get("sent_text")?,
-                        attachments: row.json_opt("attachments")?.unwrap_or_default(),
-                        model: row.get("model")?,
-                        preferences: row.get("preferences")?,
-                        estimate_ratio: row.get("estimate_ratio")?,
-                        limits: TurnLimits {
-                            max_steps: row.get("max_steps")?,
-                            max_tool_calls: row.get("max_tool_calls")?,
-                            max_active_ms: row.get("max_active_ms")?,
-                            max_tokens: row.get("max_tokens")?,
-                            max_cost_usd: row.get("max_cost_usd")?,
-                        },
-                        used: TurnUsage {
-                            steps: row.get("used_steps")?,
-                            tool_calls: row.get("used_tool_calls")?,
-                            active_ms: row.get("used_active_ms")?,
-                            tokens: row.get("tokens")?,
-                        },
-                        message_ref: row.get("message_ref")?,
-                        uncovered: row.get::<i64>("uncovered")?.max(0).unsigned_abs(),
-                        temporary: row.get("temporary")?,
-                        retry_of: row.get("retry_of")?,
-                        cache: TurnCache {
-                            fresh: row.get("fresh")?,
-                            private: row.get("private")?,
-                        },
-                        options: row.json_opt("options")?.unwrap_or_default(),
-                        bounds: TurnBounds {
-                            unattended: row.get("unattended")?,
-                            autonomy_ceiling: row.get("autonomy_ceiling")?,
-                            alone: false,
-                        },
-                        steps: Vec::new(),
-                        calls: Vec::new(),
-                    })
-                },
+                |row| Ok(columns!(row => TurnRows {
+                    state, epoch, attempt, session_id, channel, conversation, surface, text,
+                    sent_text, model, preferences, estimate_ratio, message_ref, temporary,
+                    retry_of;
+                    id,
+                    requester: requester(row)?,
+                    speaker: row.json_opt("speaker")?,
+                    attachments: row.json_opt("attachments")?.unwrap_or_default(),
+                    limits: columns!(row => TurnLimits {
+                        max_steps, max_tool_calls, max_active_ms, max_tokens, max_cost_usd,
+                    }),
+                    used: columns!(row => TurnUsage {
+                        steps = "used_steps", tool_calls = "used_tool_calls",
+                        active_ms = "used_active_ms", tokens,
+                    }),
+                    uncovered: row.get::<i64>("uncovered")?.max(0).unsigned_abs(),
+                    cache: columns!(row => TurnCache { fresh, private }),
+                    options: row.json_opt("options")?.unwrap_or_default(),
+                    bounds: columns!(row => TurnBounds {
+                        unattended, autonomy_ceiling;
+                        alone: false,
+                    }),
+                    steps: Vec::new(),
+                    calls: Vec::new(),
+                })),
             )?
             .ok_or_else(|| StoreError::not_found("continuation", id))?;
         turn.steps = load_steps(self.conn, id)?;

@@ -12,7 +12,7 @@ use crate::store::queries::channels::held;
 use crate::store::queries::outbox::load_items;
 use crate::store::reader::Reader;
 use crate::store::rows::preview;
-use crate::store::sql::{Row, Statements, params};
+use crate::store::sql::{Row, Statements, columns, params};
 
 /// Entries of each list.
 const LISTED: u32 = 200;
@@ -65,16 +65,14 @@ fn turn_row(
         row.get("channel")?,
         row.get("conversation")?,
         row.get("title")?,
-        WaitingTurn {
-            continuation_id: row.get("turn")?,
-            state: row.get("state")?,
+        columns!(row => WaitingTurn {
+            continuation_id = "turn", state, created_at;
             text: preview(
                 text.lines()
                     .find(|line| !line.trim().is_empty())
                     .unwrap_or(""),
             ),
-            created_at: row.get("created_at")?,
-        },
+        }),
     ))
 }
 
@@ -174,15 +172,9 @@ impl Reader<'_> {
             ),
             [LISTED],
             |row| {
-                Ok(UncertainCall {
-                    id: row.get("id")?,
-                    continuation_id: row.get("continuation_id")?,
-                    name: row.get("name")?,
-                    preview: row.get("preview")?,
-                    effect: row.get("effect")?,
-                    state: row.get("state")?,
-                    started_at: row.get("started_at")?,
-                })
+                Ok(columns!(row => UncertainCall {
+                    id, continuation_id, name, preview, effect, state, started_at,
+                }))
             },
         )
     }

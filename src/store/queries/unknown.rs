@@ -7,7 +7,7 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::rows::send_key;
-use crate::store::sql::{Connection, Statements, params};
+use crate::store::sql::{Connection, Statements, columns, params};
 
 /// Adds to a question about an unknown outcome what is known of it; leaves every other approval as it is.
 pub(crate) fn tell_unknown(conn: &Connection, approval: &mut Approval) -> Result<(), StoreError> {
@@ -41,15 +41,11 @@ fn of_call(
          WHERE a.call_id = ?1 ORDER BY a.started_at <= ?2 DESC, a.attempt DESC LIMIT 1",
         params![call, asked],
         |row| {
-            Ok(UnknownOutcome {
+            Ok(columns!(row => UnknownOutcome {
+                attempt, attempts, epoch, key = "idempotency_key", known = "detail";
                 started_at: Some(row.get("started_at")?),
-                attempt: row.get("attempt")?,
-                attempts: row.get("attempts")?,
-                epoch: row.get("epoch")?,
-                key: row.get("idempotency_key")?,
-                known: row.get("detail")?,
                 delivery: None,
-            })
+            }))
         },
     )
 }
@@ -64,21 +60,15 @@ fn of_delivery(
         [approval],
         |row| {
             let id = row.get("id")?;
-            Ok(UnknownOutcome {
-                started_at: row.get("begun_at")?,
-                attempt: row.get("attempts")?,
-                attempts: row.get("attempts")?,
-                epoch: row.get("epoch")?,
+            Ok(columns!(row => UnknownOutcome {
+                started_at = "begun_at", attempt = "attempts", attempts, epoch,
+                known = "last_error";
                 key: send_key(id),
-                known: row.get("last_error")?,
-                delivery: Some(UnknownDelivery {
+                delivery: Some(columns!(row => UnknownDelivery {
+                    class, part, parts, text;
                     id,
-                    class: row.get("class")?,
-                    part: row.get("part")?,
-                    parts: row.get("parts")?,
-                    text: row.get("text")?,
-                }),
-            })
+                })),
+            }))
         },
     )
 }
@@ -86,9 +76,7 @@ fn of_delivery(
 /// A call whose outcome nobody knows, of a class that can be looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownCall {
-    /// The call.
     pub call_id: ToolCallId,
-    /// Its continuation.
     pub continuation_id: ContinuationId,
     /// The pending question.
     pub approval_id: ApprovalId,
@@ -107,12 +95,9 @@ impl Reader<'_> {
              ORDER BY a.position",
             [],
             |row| {
-                Ok(UnknownCall {
-                    call_id: row.get("id")?,
-                    continuation_id: row.get("continuation_id")?,
-                    approval_id: row.get("approval_id")?,
-                    attempt: row.get("attempts")?,
-                })
+                Ok(columns!(row => UnknownCall {
+                    call_id = "id", continuation_id, approval_id, attempt = "attempts",
+                }))
             },
         )
     }

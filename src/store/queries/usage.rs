@@ -6,12 +6,11 @@ use crate::protocol::session::Usage;
 use crate::store::error::StoreError;
 use crate::store::input::BudgetKind;
 use crate::store::reader::Reader;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 
 /// A call under way, as it was reserved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenCall {
-    /// Its channel.
     pub channel: String,
     /// Tokens it may use.
     pub tokens: u64,
@@ -22,7 +21,6 @@ pub struct OpenCall {
 /// What an open session has used of its budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionUse {
-    /// The session.
     pub id: SessionId,
     /// Tokens that are used or reserved.
     pub tokens: u64,
@@ -75,15 +73,11 @@ impl Reader<'_> {
             ],
             |row| {
                 all = row.get("calls")?;
-                Ok(SessionUse {
-                    id: row.get("id")?,
-                    tokens: row.get("tokens")?,
-                    cost_usd: row.get("usd")?,
-                    added_tokens: row.get("more_tokens")?,
-                    added_usd: row.get("more_usd")?,
-                    reserved_tokens: row.get("open_tokens")?,
-                    reserved_usd: row.get("open_usd")?,
-                })
+                Ok(columns!(row => SessionUse {
+                    id, tokens, cost_usd = "usd", added_tokens = "more_tokens",
+                    added_usd = "more_usd", reserved_tokens = "open_tokens",
+                    reserved_usd = "open_usd",
+                }))
             },
         )?;
         Ok((found, all))
@@ -95,13 +89,9 @@ impl Reader<'_> {
             "SELECT coalesce(channel, '') AS channel, estimated_tokens, estimated_cost_usd FROM model_attempts
              WHERE settled_at IS NULL AND day = ?1",
             [day],
-            |row| {
-                Ok(OpenCall {
-                    channel: row.get("channel")?,
-                    tokens: row.get("estimated_tokens")?,
-                    cost_usd: row.get("estimated_cost_usd")?,
-                })
-            },
+            |row| Ok(columns!(row => OpenCall {
+                channel, tokens = "estimated_tokens", cost_usd = "estimated_cost_usd",
+            })),
         )
     }
 

@@ -13,12 +13,11 @@ use crate::protocol::on_call::Assignment;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::rows::requester;
-use crate::store::sql::{Connection, Statements, params};
+use crate::store::sql::{Connection, Statements, columns, params};
 
 /// A pending approval that people are asked about in chats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitingApproval {
-    /// Id.
     pub id: ApprovalId,
     /// Code that people type.
     pub short_code: String,
@@ -30,7 +29,6 @@ pub struct WaitingApproval {
     pub choices: Vec<String>,
     /// Risk of its call; medium where it is about none.
     pub risk: Risk,
-    /// Revision.
     pub revision: u32,
     /// Channel that it is about.
     pub channel: String,
@@ -134,22 +132,16 @@ impl Reader<'_> {
                 let kind = row.get("kind")?;
                 let assignment: Option<Assignment> = row.json_opt("waiting_for")?;
                 let args: Option<Value> = row.json_opt("args")?;
-                Ok(WaitingApproval {
-                    id: row.get("id")?,
-                    short_code: row.get("short_code")?,
+                Ok(columns!(row => WaitingApproval {
+                    id, short_code, tool = "name", revision, channel, conversation, requested_at,
+                    expires_at;
                     kind,
                     choices: choices(kind, &args.unwrap_or_default())
                         .into_iter()
                         .map(str::to_owned)
                         .collect(),
-                    tool: row.get("name")?,
                     risk: row.get::<Option<Risk>>("risk")?.unwrap_or(Risk::Medium),
-                    revision: row.get("revision")?,
-                    channel: row.get("channel")?,
-                    conversation: row.get("conversation")?,
                     requester: requester(row)?,
-                    requested_at: row.get("requested_at")?,
-                    expires_at: row.get("expires_at")?,
                     assigned_at: assignment.as_ref().map(|assignment| assignment.at),
                     assigned_to: assignment.map(|assignment| assignment.to),
                     escalation: row.json_opt("escalation")?,
@@ -157,7 +149,7 @@ impl Reader<'_> {
                     reminders: BTreeMap::new(),
                     snoozed: BTreeSet::new(),
                     snoozed_until: None,
-                })
+                }))
             },
         )?;
         for approval in &mut waiting {
@@ -169,7 +161,7 @@ impl Reader<'_> {
                          WHERE o.approval_id = ?1 AND {CARD}"
                     ),
                     [approval.id],
-                    |row| Ok((row.get("channel")?, row.get("conversation")?)),
+                    columns!(channel, conversation),
                 )?
                 .into_iter()
                 .collect();
@@ -178,7 +170,7 @@ impl Reader<'_> {
                 .rows(
                     "SELECT person, count FROM reminders WHERE approval_id = ?1",
                     [approval.id],
-                    |row| Ok((row.get("person")?, row.get("count")?)),
+                    columns!(person, count),
                 )?
                 .into_iter()
                 .collect();

@@ -12,7 +12,7 @@ use crate::store::queries::hooks::load_notes;
 use crate::store::queries::turn::load_call;
 use crate::store::reader::Reader;
 use crate::store::rows::requester;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 
 /// One start of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,6 @@ pub struct ToolAttemptRow {
 /// Facts on one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WhyRows {
-    /// The call.
     pub call: ToolCall,
     /// Who asked for the turn.
     pub requester: Requester,
@@ -42,7 +41,6 @@ pub struct WhyRows {
     pub request: String,
     /// Text the model wrote beside the call: outside text.
     pub model_text: Option<String>,
-    /// Channel name.
     pub channel: String,
     /// Who made the policy version that was asked, and when.
     pub policy_author: Option<(String, Timestamp)>,
@@ -77,7 +75,7 @@ impl Reader<'_> {
         let policy_author = self.conn.row_opt(
             "SELECT by_label, at FROM policy_versions WHERE channel = ?1 AND version = ?2",
             params![channel, row.verdict.policy_version],
-            |row| Ok((row.get("by_label")?, row.get("at")?)),
+            columns!(by_label, at),
         )?;
         let approvals = load_approvals(
             self.conn,
@@ -89,14 +87,9 @@ impl Reader<'_> {
              WHERE call_id = ?1 ORDER BY attempt",
             [call],
             |row| {
-                Ok(ToolAttemptRow {
-                    attempt: row.get("attempt")?,
-                    epoch: row.get("epoch")?,
-                    started_at: row.get("started_at")?,
-                    finished_at: row.get("finished_at")?,
-                    outcome: row.get("outcome")?,
-                    detail: row.get("detail")?,
-                })
+                Ok(columns!(row => ToolAttemptRow {
+                    attempt, epoch, started_at, finished_at, outcome, detail,
+                }))
             },
         )?;
         Ok(WhyRows {

@@ -94,13 +94,11 @@ impl CounterKind {
 pub struct CounterKey {
     /// Local day, `YYYY-MM-DD`.
     pub day: String,
-    /// Channel name.
     pub channel: String,
     /// `<provider>/<model>`.
     pub model: String,
     /// Scope of the channel then.
     pub scope: CacheScope,
-    /// What.
     pub counted: CounterKind,
 }
 

@@ -31,11 +31,9 @@ pub struct Options {
 /// An answer to keep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEntry {
-    /// Its key.
     pub key: Key,
     /// Digest of scope and question alone: tells a question that is known under other circumstances.
     pub asked: [u8; 16],
-    /// Channel name.
     pub channel: String,
     /// Whom it may be given to.
     pub scope: CacheScope,
@@ -84,7 +82,6 @@ pub enum CacheState {
 /// How much is kept, and everything that was counted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Picture {
-    /// Entries.
     pub entries: u64,
     /// Those of them that are pinned.
     pub pinned: u64,
@@ -92,7 +89,6 @@ pub struct Picture {
     pub bytes: u64,
     /// Results of tools.
     pub results: u64,
-    /// Bytes of them.
     pub result_bytes: u64,
     /// Counters, also those that are not on disk yet.
     pub rows: Vec<Row>,
@@ -126,11 +122,9 @@ pub struct Made {
 /// A result to keep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewResult {
-    /// Its key.
     pub key: Key,
     /// The key without the versions of policies: tells a call that is known under another policy.
     pub asked: Key,
-    /// Channel name.
     pub channel: String,
     /// What the model read, redacted: outside text.
     pub content: String,

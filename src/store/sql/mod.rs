@@ -226,6 +226,30 @@ fn without_nul(value: ToSqlOutput<'_>) -> ToSqlOutput<'_> {
     ToSqlOutput::Owned(Value::Text(stored(&String::from_utf8_lossy(text))))
 }
 
+/// Reads the columns of a row, each into the type that is wanted of it.
+///
+/// `columns!(id, state: OutboxState)` is a function from a row to a tuple.
+/// `columns!(row => Part { id, by = "by_label"; text })` is a struct: first the fields that are columns, of their own name
+/// or of the one behind `=`, and after `;` its other fields as usual.
+macro_rules! columns {
+    ($($column:ident $(: $type:ty)?),+) => {
+        |row: &$crate::store::sql::Row<'_>| Ok(($(row.get$(::<$type>)?(stringify!($column))?,)+))
+    };
+    ($row:ident => $($type:ident)::+ {
+        $($field:ident $(= $column:literal)?),+ $(,)? $(; $($others:tt)+)?
+    }) => {
+        $($type)::+ { $($field: $crate::store::sql::columns!(@ $row $field $($column)?),)+ $($($others)+)? }
+    };
+    (@ $row:ident $field:ident) => {
+        $row.get(stringify!($field))?
+    };
+    (@ $row:ident $field:ident $column:literal) => {
+        $row.get($column)?
+    };
+}
+
+pub(crate) use columns;
+
 /// A row of an answer.
 pub(crate) struct Row<'a> {
     row: &'a rusqlite::Row<'a>,

@@ -12,7 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, NewApproval, NewCard};
 use crate::store::queries::approvals::load_approval;
 use crate::store::queries::on_call::load_on_call;
-use crate::store::sql::{Json, Statements, params};
+use crate::store::sql::{Json, Statements, columns, params};
 use crate::store::transitions;
 use crate::store::tx::continuations::ContinuationRow;
 
@@ -183,7 +183,7 @@ impl WriteTx<'_> {
             )?;
         }
         let cards = self.first_cards(&new.cards)?;
-        self.queue_cards(new.id, place.continuation_id, 1, &new.digest, &cards)?;
+        self.queue_cards(&self.gate(new.id)?, &cards)?;
         self.requested_event(new.id)
     }
 
@@ -197,7 +197,8 @@ impl WriteTx<'_> {
         Ok(cards.iter().filter(first).cloned().collect())
     }
 
-    fn approval_event(
+    /// Announces a change of an approval; the approval as it stands.
+    pub(crate) fn approval_event(
         &mut self,
         id: ApprovalId,
         body: impl FnOnce(Box<Approval>) -> EventBody,
@@ -234,32 +235,16 @@ impl WriteTx<'_> {
                     (SELECT name FROM tool_calls c WHERE c.id = tool_call_id) AS tool
                  FROM approvals WHERE id = ?1",
                 [id],
-                |row| {
-                    Ok(ApprovalRow {
-                        id,
-                        kind: row.get("kind")?,
-                        state: row.get("state")?,
-                        digest: row.get("digest")?,
-                        revision: row.get("revision")?,
-                        channel: row.get("channel")?,
-                        session_id: row.get("session_id")?,
-                        continuation_id: row.get("continuation_id")?,
-                        tool: row.get("tool")?,
-                        call_id: row.get("tool_call_id")?,
-                        outbox_id: row.get("outbox_id")?,
-                        budget: row
-                            .get::<Option<String>>("budget")?
-                            .and_then(|text| BudgetKind::from_word(&text)),
-                        baseline: row.get("baseline")?,
-                        offered: row.get("offered")?,
-                        expires_at: row.get("expires_at")?,
-                        decision: row.json_opt("decision_body")?,
-                        decided_at: row.get("decided_at")?,
-                        requester_id: row.get("requester_id")?,
-                        budget_day: row.get("budget_day")?,
-                        budget_extra: row.get("budget_extra")?,
-                    })
-                },
+                |row| Ok(columns!(row => ApprovalRow {
+                    kind, state, digest, revision, channel, session_id, continuation_id, tool,
+                    call_id = "tool_call_id", outbox_id, baseline, offered, expires_at,
+                    decided_at, requester_id, budget_day, budget_extra;
+                    id,
+                    budget: row
+                        .get::<Option<String>>("budget")?
+                        .and_then(|text| BudgetKind::from_word(&text)),
+                    decision: row.json_opt("decision_body")?,
+                })),
             )?
             .ok_or_else(|| StoreError::not_found("approval", id))
     }

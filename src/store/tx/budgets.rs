@@ -9,7 +9,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::store::command::WriteTx;
 use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::error::StoreError;
-use crate::store::input::{BudgetKind, SharedLimits};
+use crate::store::input::{BudgetKind, Purpose, SharedLimits};
 use crate::store::sql::{Row, Statements, params};
 use crate::store::tx::approvals::ApprovalRow;
 use crate::store::tx::continuations::ContinuationRow;
@@ -221,7 +221,7 @@ impl WriteTx<'_> {
                     day,
                 };
                 // What people gave to a turn is in its own limits already.
-                if !matches!(budget, Kind::Tokens | Kind::Cost) {
+                if budget.is_shared() {
                     standing.limit += self.granted(&standing, head)?;
                 }
                 standings.push(standing);
@@ -297,26 +297,12 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// The budget that forbids a call, if any; tells of limits that are nearly used up.
+    /// The budget that forbids a call, if any; tells of limits that are nearly used up. A call that is made for the
+    /// session does not ask the limits of the turn that it hangs on.
     pub(crate) fn judge_budgets(
         &mut self,
         head: &ContinuationRow,
-        limits: &SharedLimits,
-        tokens: u64,
-        cost_usd: Option<f64>,
-    ) -> Result<Option<BudgetStop>, StoreError> {
-        let asked = Amount {
-            tokens: tokens as f64,
-            usd: cost_usd.unwrap_or(0.0),
-        };
-        let standings = self.standings(head, limits, asked)?;
-        self.judge(head, limits, &standings)
-    }
-
-    /// The same for a call that is made for the session: the limits of a turn are not asked.
-    pub(crate) fn judge_shared_budgets(
-        &mut self,
-        head: &ContinuationRow,
+        purpose: Purpose,
         limits: &SharedLimits,
         tokens: u64,
         cost_usd: Option<f64>,
@@ -326,17 +312,7 @@ impl WriteTx<'_> {
             usd: cost_usd.unwrap_or(0.0),
         };
         let mut standings = self.standings(head, limits, asked)?;
-        standings
-            .retain(|standing| !matches!(standing.budget, BudgetKind::Tokens | BudgetKind::Cost));
-        self.judge(head, limits, &standings)
-    }
-
-    fn judge(
-        &mut self,
-        head: &ContinuationRow,
-        limits: &SharedLimits,
-        standings: &[Standing],
-    ) -> Result<Option<BudgetStop>, StoreError> {
+        standings.retain(|standing| purpose == Purpose::Turn || standing.budget.is_shared());
         if let Some(stop) = standings.iter().find(|standing| standing.forbids()) {
             return Ok(Some(BudgetStop {
                 budget: stop.budget,
@@ -366,9 +342,8 @@ impl WriteTx<'_> {
         if new == 0 {
             return Ok(());
         }
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.emit_turn(
+            head,
             EventBody::BudgetReached {
                 budget: standing.budget.as_str().to_owned(),
                 level: BudgetLevel::Warning,

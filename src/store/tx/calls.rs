@@ -8,9 +8,8 @@ use crate::protocol::session::{CachedResult, StepBody};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{Basis, NewCall, NewCallFacts, NewCallOutcome};
-use crate::store::queries::sessions::load_session;
 use crate::store::rows::preview;
-use crate::store::sql::{Json, Statements, params};
+use crate::store::sql::{Json, Statements, columns, params};
 use crate::store::transitions;
 use crate::store::tx::approvals::Subject;
 use crate::store::tx::continuations::ContinuationRow;
@@ -45,6 +44,19 @@ pub(crate) struct CallResult<'a> {
     pub(crate) cached: Option<CachedResult>,
 }
 
+impl<'a> CallResult<'a> {
+    /// A text that did not come from running the call.
+    pub(crate) fn text(content: &'a str, is_error: bool) -> Self {
+        Self {
+            content,
+            is_error,
+            duration_ms: None,
+            artifact: None,
+            cached: None,
+        }
+    }
+}
+
 impl WriteTx<'_> {
     /// A call.
     pub(crate) fn call(&self, id: ToolCallId) -> Result<Call, StoreError> {
@@ -54,23 +66,11 @@ impl WriteTx<'_> {
                     step, attempts, approval_id, result_step
                  FROM tool_calls WHERE id = ?1",
                 [id],
-                |row| {
-                    Ok(Call {
-                        id,
-                        continuation_id: row.get("continuation_id")?,
-                        state: row.get("state")?,
-                        name: row.get("name")?,
-                        provider_call_id: row.get("provider_call_id")?,
-                        digest: row.get("digest")?,
-                        args_digest: row.get("args_digest")?,
-                        idempotency_key: row.get("idempotency_key")?,
-                        effect: row.get("effect")?,
-                        step: row.get("step")?,
-                        attempts: row.get("attempts")?,
-                        approval_id: row.get("approval_id")?,
-                        result_step: row.get("result_step")?,
-                    })
-                },
+                |row| Ok(columns!(row => Call {
+                    continuation_id, state, name, provider_call_id, digest, args_digest,
+                    idempotency_key, effect, step, attempts, approval_id, result_step;
+                    id,
+                })),
             )?
             .ok_or_else(|| StoreError::not_found("tool call", id))
     }
@@ -147,11 +147,8 @@ impl WriteTx<'_> {
         duration_ms: Option<u64>,
     ) -> Result<(), StoreError> {
         let result = CallResult {
-            content,
-            is_error: false,
             duration_ms,
-            artifact: None,
-            cached: None,
+            ..CallResult::text(content, false)
         };
         self.ended_event(head, call, state, &result)
     }
@@ -163,9 +160,8 @@ impl WriteTx<'_> {
         state: ToolCallState,
         result: &CallResult<'_>,
     ) -> Result<(), StoreError> {
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.emit_turn(
+            head,
             EventBody::ToolFinished {
                 call_id: call.id,
                 name: call.name.clone(),
@@ -253,9 +249,8 @@ impl WriteTx<'_> {
                 }
             },
         };
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.emit_turn(
+            head,
             EventBody::ToolProposed {
                 call_id: new.id,
                 name: new.name.clone(),
@@ -275,18 +270,7 @@ impl WriteTx<'_> {
                 self.ask(head, approval, &Subject::call(call.id))
             }
             NewCallOutcome::Refused { content, .. } | NewCallOutcome::TooManyWait { content } => {
-                self.settle_call(
-                    head,
-                    &mut call,
-                    state,
-                    CallResult {
-                        content,
-                        is_error: true,
-                        duration_ms: None,
-                        artifact: None,
-                        cached: None,
-                    },
-                )
+                self.settle_call(head, &mut call, state, CallResult::text(content, true))
             }
         }?;
         Ok(outcome)
@@ -302,12 +286,7 @@ impl WriteTx<'_> {
             "UPDATE sessions SET refused_calls = refused_calls + ?2, refused_at = ?3 WHERE id = ?1",
             params![head.session_id, calls, self.now],
         )?;
-        let session = Box::new(load_session(self.conn, head.session_id)?);
-        self.emit(
-            Some(head.session_id),
-            None,
-            EventBody::SessionUpdated { session },
-        )
+        self.session_updated(head.session_id).map(drop)
     }
 
     /// Replaces the facts of a call that has not started.

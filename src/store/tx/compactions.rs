@@ -7,8 +7,7 @@ use crate::protocol::memory::Compaction;
 use crate::store::command::WriteTx;
 use crate::store::commands::reserve_model::Reservation;
 use crate::store::error::StoreError;
-use crate::store::input::CompactionCall;
-use crate::store::meta;
+use crate::store::input::{CompactionCall, Purpose};
 use crate::store::queries::compactions::load_compaction;
 use crate::store::sql::{Statements, params};
 
@@ -56,14 +55,10 @@ impl WriteTx<'_> {
                 head.id
             )));
         }
-        if meta::quarantined(self.conn)? {
-            return Err(StoreError::conflict(format!(
-                "session {}: the database is quarantined, no model is called",
-                head.session_id
-            )));
-        }
-        let stop = self.judge_shared_budgets(
+        self.refuse_quarantined("session", session, "no model is called")?;
+        let stop = self.judge_budgets(
             &head,
+            Purpose::Session,
             &call.limits,
             call.estimated_tokens,
             call.estimated_cost_usd,

@@ -1,14 +1,20 @@
 //! Continuations: reading the head, moving the state, adding steps, closing what is open.
 
+use std::fmt::Display;
+
 use crate::protocol::approval::Requester;
-use crate::protocol::enums::{ApprovalState, ContinuationState, StepKind, ToolCallState};
+use crate::protocol::enums::{
+    ApprovalState, ContinuationState, OutboxClass, StepKind, ToolCallState,
+};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::{ErrorBody, StepBody};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
+use crate::store::input::NewNotice;
+use crate::store::meta;
 use crate::store::rows::requester;
-use crate::store::sql::{Json, Statements, params};
+use crate::store::sql::{Json, Statements, columns, params};
 use crate::store::transitions;
 
 /// The fields of a continuation that commands decide by.
@@ -24,6 +30,20 @@ pub(crate) struct ContinuationRow {
     pub(crate) requester: Requester,
     pub(crate) message_ref: Option<String>,
     pub(crate) temporary: bool,
+}
+
+impl ContinuationRow {
+    /// A word of ours that answers its message.
+    pub(crate) fn notice(&self, class: OutboxClass, text: &str) -> NewNotice {
+        NewNotice {
+            channel: self.channel.clone(),
+            conversation: self.conversation.clone(),
+            class,
+            text: text.to_owned(),
+            reply_to: self.message_ref.clone(),
+            continuation_id: Some(self.id),
+        }
+    }
 }
 
 fn kind_of(body: &StepBody) -> StepKind {
@@ -49,6 +69,29 @@ impl WriteTx<'_> {
         }
     }
 
+    /// Refuses something that a restored copy may not do by itself.
+    pub(crate) fn refuse_quarantined(
+        &self,
+        what: &str,
+        id: impl Display,
+        so: &str,
+    ) -> Result<(), StoreError> {
+        if meta::quarantined(self.conn)? {
+            let why = format!("{what} {id}: the database is quarantined, {so}");
+            return Err(StoreError::conflict(why));
+        }
+        Ok(())
+    }
+
+    /// Stages an event of a continuation.
+    pub(crate) fn emit_turn(
+        &mut self,
+        head: &ContinuationRow,
+        body: EventBody,
+    ) -> Result<(), StoreError> {
+        self.emit(Some(head.session_id), Some(head.id), body)
+    }
+
     /// A continuation.
     pub(crate) fn head(&self, id: ContinuationId) -> Result<ContinuationRow, StoreError> {
         self.conn
@@ -57,20 +100,12 @@ impl WriteTx<'_> {
                     c.requester_display, c.requester_person, c.message_ref, s.temporary
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
                 [id],
-                |row| {
-                    Ok(ContinuationRow {
-                        id,
-                        session_id: row.get("session_id")?,
-                        state: row.get("state")?,
-                        epoch: row.get("epoch")?,
-                        attempt: row.get("attempt")?,
-                        channel: row.get("channel")?,
-                        conversation: row.get("conversation")?,
-                        requester: requester(row)?,
-                        message_ref: row.get("message_ref")?,
-                        temporary: row.get("temporary")?,
-                    })
-                },
+                |row| Ok(columns!(row => ContinuationRow {
+                    session_id, state, epoch, attempt, channel, conversation, message_ref,
+                    temporary;
+                    id,
+                    requester: requester(row)?,
+                })),
             )?
             .ok_or_else(|| StoreError::not_found("continuation", id))
     }
@@ -111,13 +146,8 @@ impl WriteTx<'_> {
             "UPDATE continuations SET epoch = ?2, attempt = ?3 WHERE id = ?1",
             params![id, epoch, head.attempt],
         )?;
-        self.emit(
-            Some(head.session_id),
-            Some(id),
-            EventBody::ContinuationStarted {
-                attempt: head.attempt,
-            },
-        )?;
+        let attempt = head.attempt;
+        self.emit_turn(&head, EventBody::ContinuationStarted { attempt })?;
         Ok(head)
     }
 
@@ -208,6 +238,41 @@ impl WriteTx<'_> {
         )
     }
 
+    /// Refuses to put a running continuation down while a call of it is in flight.
+    pub(crate) fn nothing_in_flight(
+        &self,
+        head: &ContinuationRow,
+        to: ContinuationState,
+    ) -> Result<(), StoreError> {
+        match self.started_calls(head.id)?.first() {
+            Some(call) => Err(StoreError::bug(format!(
+                "continuation {} cannot go from running to {to} while tool call {call} is started",
+                head.id
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts a continuation back in line.
+    pub(crate) fn requeue(
+        &mut self,
+        head: &mut ContinuationRow,
+        by: &str,
+    ) -> Result<(), StoreError> {
+        self.move_continuation(head, ContinuationState::Pending, None)?;
+        self.emit_turn(head, EventBody::ContinuationResumed { by: by.to_owned() })
+    }
+
+    /// Parks a continuation on its gates, of which so many wait.
+    pub(crate) fn await_approval(
+        &mut self,
+        head: &mut ContinuationRow,
+        pending: u32,
+    ) -> Result<(), StoreError> {
+        self.move_continuation(head, ContinuationState::AwaitingApproval, None)?;
+        self.emit_turn(head, EventBody::ContinuationAwaitingApproval { pending })
+    }
+
     /// Gates that wait.
     pub(crate) fn pending_gates(&self, id: ContinuationId) -> Result<u32, StoreError> {
         self.conn.value(
@@ -236,7 +301,7 @@ impl WriteTx<'_> {
             "SELECT id, state FROM tool_calls WHERE continuation_id = ?1
                 AND +state IN ('proposed', 'ready', 'awaiting', 'approved') ORDER BY step, idx",
             [head.id],
-            |row| Ok((row.get("id")?, row.get("state")?)),
+            columns!(id, state),
         )?;
         for (id, from) in calls {
             self.move_call(id, from, call_state)?;

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use crate::clock::Timestamp;
 use crate::protocol::budget::FloodLimits;
 use crate::protocol::enums::{FloodKind, OutboxClass};
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::SessionId;
-use crate::protocol::session::{Flood, Session};
+use crate::protocol::session::Flood;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
-use crate::store::queries::sessions::load_session;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 use serde_json::json;
 
 /// The time in which turns are counted, in seconds.
@@ -28,13 +26,7 @@ impl WriteTx<'_> {
         let (channel, conversation, paused): (String, String, bool) = self.conn.row(
             "SELECT channel, conversation, paused FROM sessions WHERE id = ?1",
             [id],
-            |row| {
-                Ok((
-                    row.get("channel")?,
-                    row.get("conversation")?,
-                    row.get("paused")?,
-                ))
-            },
+            columns!(channel, conversation, paused),
         )?;
         let limits = floods.get(&channel).copied().unwrap_or_default();
         if paused || limits == FloodLimits::default() {
@@ -71,7 +63,7 @@ impl WriteTx<'_> {
              WHERE id = ?1",
             params![id, flood.of, flood.count, flood.at],
         )?;
-        let session: Session = load_session(self.conn, id)?;
+        let session = self.session_updated(id)?;
         self.audit(
             "session.paused",
             &ActorRef::engine(),
@@ -80,8 +72,8 @@ impl WriteTx<'_> {
             &json!({ "of": flood.of, "count": flood.count }),
         )?;
         self.queue_notice(&NewNotice {
-            channel: session.channel.clone(),
-            conversation: session.conversation.clone(),
+            channel: session.channel,
+            conversation: session.conversation,
             class: OutboxClass::Notice,
             text: format!(
                 "This conversation is paused: {}. Messages wait until an operator lets it go on.",
@@ -89,14 +81,8 @@ impl WriteTx<'_> {
             ),
             reply_to: None,
             continuation_id: None,
-        })?;
-        self.emit(
-            Some(id),
-            None,
-            EventBody::SessionUpdated {
-                session: Box::new(session),
-            },
-        )
+        })
+        .map(drop)
     }
 
     /// How many of the newest decisions about calls are denials in a row, at most `most`.

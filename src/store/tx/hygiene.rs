@@ -4,7 +4,7 @@ use crate::protocol::hygiene::{HygieneReport, HygieneRun};
 use crate::protocol::ids::HygieneRunId;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
-use crate::store::sql::{Connection, Json, Row, Statements, params};
+use crate::store::sql::{Connection, Json, Row, Statements, columns, params};
 
 /// Columns of a run, as [`run_of`] reads them.
 pub(crate) const RUN: &str = "SELECT position, id, state, by_label, report, restored, freed_bytes, duration_ms, at, undo_until
@@ -12,17 +12,10 @@ pub(crate) const RUN: &str = "SELECT position, id, state, by_label, report, rest
 
 /// A row of [`RUN`].
 pub(crate) fn run_of(row: &Row<'_>) -> Result<HygieneRun, StoreError> {
-    Ok(HygieneRun {
-        id: row.get("id")?,
-        state: row.get("state")?,
-        by: row.get("by_label")?,
+    Ok(columns!(row => HygieneRun {
+        id, state, by = "by_label", restored, freed_bytes, duration_ms, at, undo_until;
         report: row.json("report")?,
-        restored: row.get("restored")?,
-        freed_bytes: row.get("freed_bytes")?,
-        duration_ms: row.get("duration_ms")?,
-        at: row.get("at")?,
-        undo_until: row.get("undo_until")?,
-    })
+    }))
 }
 
 /// One run.

@@ -7,9 +7,10 @@ use crate::protocol::ids::{ContinuationId, MemoryId, SessionId};
 use crate::protocol::memory::{MAX_TEXT, Memory, MemoryTarget};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
 use crate::store::queries::memory_rows::load_memory;
 use crate::store::rows::digest;
-use crate::store::sql::{Json, Statements, params};
+use crate::store::sql::{Json, Statements, columns, params};
 use crate::text::fold;
 
 /// Something to remember.
@@ -19,7 +20,6 @@ pub struct NewMemory {
     pub id: MemoryId,
     /// Where.
     pub place: MemoryTarget,
-    /// What kind.
     pub kind: MemoryKind,
     /// What it says: outside text without secrets, at most [`MAX_TEXT`] bytes.
     pub text: String,
@@ -136,7 +136,7 @@ impl WriteTx<'_> {
                 AND state IN ('proposed', 'active') AND (expires_at IS NULL OR expires_at > ?5)
              ORDER BY state, position LIMIT 1",
             params![digest, scope, session, channel, self.now],
-            |row| Ok((row.get("id")?, row.get::<bool>("proposed")?)),
+            columns!(id, proposed: bool),
         )?;
         if let Some((id, proposed)) = known {
             if (proposed && !new.proposed) || new.pinned {
@@ -201,6 +201,19 @@ impl WriteTx<'_> {
     /// One, as it is in this transaction.
     pub(crate) fn memory(&self, id: MemoryId) -> Result<Memory, StoreError> {
         load_memory(self.conn, id)
+    }
+
+    /// Audits and announces what a person did with one thing that is remembered.
+    pub(crate) fn memory_changed(
+        &mut self,
+        change: &str,
+        memory: &Memory,
+        detail: &serde_json::Value,
+        by: &ActorRef,
+    ) -> Result<(), StoreError> {
+        let channel = memory.channel.as_deref();
+        self.audit(&format!("memory.{change}"), by, channel, memory.id, detail)?;
+        self.emit_memory(change, memory.session_id, channel, 1, &by.label)
     }
 
     /// Says that something remembered changed.

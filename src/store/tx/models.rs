@@ -7,7 +7,7 @@ use crate::protocol::session::{CachedAnswer, StepBody, Usage};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{AnswerSource, ModelStep};
-use crate::store::sql::{Statements, Value, params};
+use crate::store::sql::{Statements, Value, columns, params};
 use crate::store::tx::continuations::ContinuationRow;
 
 /// A reserved model call.
@@ -60,14 +60,9 @@ impl WriteTx<'_> {
                  FROM model_attempts WHERE id = ?1",
                 [id],
                 |row| {
-                    Ok(Attempt {
-                        continuation_id: row.get("continuation_id")?,
-                        step: row.get("step")?,
-                        model: row.get("model")?,
-                        settled: row.get("settled")?,
-                        estimated_input_tokens: row.get("estimated_input_tokens")?,
-                        of_turn: row.get("of_turn")?,
-                    })
+                    Ok(columns!(row => Attempt {
+                        continuation_id, step, model, settled, estimated_input_tokens, of_turn,
+                    }))
                 },
             )?
             .ok_or_else(|| StoreError::not_found("model attempt", id))
@@ -141,11 +136,10 @@ impl WriteTx<'_> {
             |row| {
                 Ok((
                     row.get("id")?,
-                    Usage {
-                        input_tokens: row.get("estimated_tokens")?,
-                        cost_usd: row.get("estimated_cost_usd")?,
+                    columns!(row => Usage {
+                        input_tokens = "estimated_tokens", cost_usd = "estimated_cost_usd";
                         ..Usage::default()
-                    },
+                    }),
                 ))
             },
         )?;
@@ -244,9 +238,8 @@ impl WriteTx<'_> {
             return self.model_step(head, step, Vec::new()).map(drop);
         }
         self.settle_attempt(id, head.session_id, step.usage, Some(&step.stop))?;
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.emit_turn(
+            head,
             EventBody::ModelFinished {
                 model: attempt.model,
                 step: attempt.step,
@@ -285,9 +278,8 @@ impl WriteTx<'_> {
         cached: &CachedAnswer,
     ) -> Result<(), StoreError> {
         self.costs_nothing(head)?;
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.emit_turn(
+            head,
             EventBody::CacheHit {
                 channel: head.channel.clone(),
                 model: model.to_owned(),
@@ -348,9 +340,8 @@ impl WriteTx<'_> {
         if step.source == AnswerSource::Direct {
             return Ok(n);
         }
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.emit_turn(
+            head,
             EventBody::ModelFinished {
                 model: step.model.clone(),
                 step: n,

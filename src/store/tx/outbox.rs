@@ -9,9 +9,11 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{EngineNotice, NewCard, NewNotice};
+use crate::store::queries::waiting::card_message;
 use crate::store::rows::to_json;
-use crate::store::sql::{Json, Statements, params};
+use crate::store::sql::{Json, Statements, columns, params};
 use crate::store::transitions;
+use crate::store::tx::approvals::ApprovalRow;
 
 /// A part to queue.
 #[derive(Debug)]
@@ -28,6 +30,26 @@ pub(crate) struct NewRow<'a> {
     pub(crate) target_ref: Option<&'a str>,
     pub(crate) reply_to: Option<&'a str>,
     pub(crate) file: Option<&'a SentFile>,
+}
+
+impl<'a> NewRow<'a> {
+    /// One part without a text, of no turn.
+    pub(crate) fn of(channel: &'a str, conversation: &'a str, class: OutboxClass) -> Self {
+        Self {
+            channel,
+            conversation,
+            continuation_id: None,
+            approval_id: None,
+            class,
+            part: 1,
+            parts: 1,
+            text: "",
+            buttons: None,
+            target_ref: None,
+            reply_to: None,
+            file: None,
+        }
+    }
 }
 
 /// The fields of a part that commands decide by.
@@ -135,44 +157,35 @@ impl WriteTx<'_> {
             return Ok(None);
         }
         let row = NewRow {
-            channel: &notice.channel,
-            conversation: &notice.conversation,
             continuation_id: notice.continuation_id,
-            approval_id: None,
-            class: notice.class,
-            part: 1,
-            parts: 1,
             text: &notice.text,
-            buttons: None,
-            target_ref: None,
             reply_to: notice.reply_to.as_deref(),
-            file: None,
+            ..NewRow::of(&notice.channel, &notice.conversation, notice.class)
         };
         self.queue(&row).map(Some)
+    }
+
+    /// Queues words of ours, in order.
+    pub(crate) fn queue_notices(&mut self, notices: &[NewNotice]) -> Result<(), StoreError> {
+        notices
+            .iter()
+            .try_for_each(|notice| self.queue_notice(notice).map(drop))
     }
 
     /// Queues a reminder of an approval, as an answer to the message with its card.
     pub(crate) fn queue_reminder(
         &mut self,
-        approval: ApprovalId,
-        continuation: Option<ContinuationId>,
+        gate: &ApprovalRow,
         card: &NewCard,
         text: &str,
-        message: Option<String>,
     ) -> Result<OutboxId, StoreError> {
+        let message = card_message(self.conn, gate.id, &card.channel, &card.conversation)?;
         self.queue(&NewRow {
-            channel: &card.channel,
-            conversation: &card.conversation,
-            continuation_id: continuation,
-            approval_id: Some(approval),
-            class: OutboxClass::Notice,
-            part: 1,
-            parts: 1,
+            continuation_id: gate.continuation_id,
+            approval_id: Some(gate.id),
             text,
-            buttons: None,
-            target_ref: None,
             reply_to: message.as_deref(),
-            file: None,
+            ..NewRow::of(&card.channel, &card.conversation, OutboxClass::Notice)
         })
     }
 
@@ -218,27 +231,15 @@ impl WriteTx<'_> {
                     coalesce(begun_at, CASE WHEN state = 'sending' THEN updated_at END) AS begun_at
                  FROM outbox WHERE id = ?1",
                 [id],
-                |row| {
-                    Ok(Part {
-                        position: row.get("position")?,
-                        id,
-                        channel: row.get("channel")?,
-                        conversation: row.get("conversation")?,
-                        continuation_id: row.get("continuation_id")?,
-                        approval_id: row.get("approval_id")?,
-                        class: row.get("class")?,
-                        state: row.get("state")?,
-                        part: row.get("part")?,
-                        epoch: row.get("epoch")?,
-                        attempts: row.get("attempts")?,
-                        created_at: row.get("created_at")?,
-                        idempotency: idempotency(
-                            row.text("idempotency")?,
-                            row.get("key_window_ms")?,
-                        ),
-                        begun_at: row.get("begun_at")?,
-                    })
-                },
+                |row| Ok(columns!(row => Part {
+                    position, channel, conversation, continuation_id, approval_id, class, state,
+                    part, epoch, attempts, created_at, begun_at;
+                    id,
+                    idempotency: idempotency(
+                        row.text("idempotency")?,
+                        row.get("key_window_ms")?,
+                    ),
+                })),
             )?
             .ok_or_else(|| StoreError::not_found("delivery", id))
     }
@@ -304,14 +305,11 @@ impl WriteTx<'_> {
     /// Queues the cards of an approval and makes their tokens.
     pub(crate) fn queue_cards(
         &mut self,
-        approval: ApprovalId,
-        continuation: Option<ContinuationId>,
-        revision: u32,
-        digest: &str,
+        gate: &ApprovalRow,
         cards: &[NewCard],
     ) -> Result<(), StoreError> {
         for card in cards {
-            self.queue_card(approval, continuation, revision, digest, card)?;
+            self.queue_card(gate, card)?;
         }
         Ok(())
     }
@@ -319,10 +317,7 @@ impl WriteTx<'_> {
     /// Queues a card of an approval and makes its tokens.
     pub(crate) fn queue_card(
         &mut self,
-        approval: ApprovalId,
-        continuation: Option<ContinuationId>,
-        revision: u32,
-        digest: &str,
+        gate: &ApprovalRow,
         card: &NewCard,
     ) -> Result<OutboxId, StoreError> {
         let buttons: Vec<(&str, &str)> = card
@@ -331,24 +326,17 @@ impl WriteTx<'_> {
             .map(|(_, label, token)| (label.as_str(), token.as_str()))
             .collect();
         let outbox = self.queue(&NewRow {
-            channel: &card.channel,
-            conversation: &card.conversation,
-            continuation_id: continuation,
-            approval_id: Some(approval),
-            class: OutboxClass::ApprovalCard,
-            part: 1,
-            parts: 1,
-            text: "",
+            continuation_id: gate.continuation_id,
+            approval_id: Some(gate.id),
             buttons: Some(to_json(&buttons)?),
-            target_ref: None,
             reply_to: card.reply_to.as_deref(),
-            file: None,
+            ..NewRow::of(&card.channel, &card.conversation, OutboxClass::ApprovalCard)
         })?;
         for (decision, _, token) in &card.buttons {
             self.conn.run(
                 "INSERT INTO card_tokens (token, approval_id, outbox_id, revision, digest, decision)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                params![token, approval, outbox, revision, digest, decision],
+                params![token, gate.id, outbox, gate.revision, gate.digest, decision],
             )?;
         }
         Ok(outbox)
@@ -400,18 +388,10 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         for target in refs {
             self.queue(&NewRow {
-                channel: &card.channel,
-                conversation: &card.conversation,
                 continuation_id: card.continuation_id,
                 approval_id: Some(approval),
-                class: OutboxClass::CardUpdate,
-                part: 1,
-                parts: 1,
-                text: "",
-                buttons: None,
                 target_ref: Some(target),
-                reply_to: None,
-                file: None,
+                ..NewRow::of(&card.channel, &card.conversation, OutboxClass::CardUpdate)
             })?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::protocol::ids::ApprovalId;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, columns, params};
 use serde_json::json;
 
 /// What somebody reads who got access. What they wrote before was not kept.
@@ -25,13 +25,7 @@ impl WriteTx<'_> {
              WHERE approval_id = ?1 AND state <> ?2
              RETURNING channel, conversation, sender_id",
             params![id, to, self.now, by.map(|by| &by.label)],
-            |row| {
-                Ok((
-                    row.get("channel")?,
-                    row.get("conversation")?,
-                    row.get("sender_id")?,
-                ))
-            },
+            columns!(channel, conversation, sender_id),
         )?;
         let Some((channel, conversation, sender)) = found else {
             return Ok(());

@@ -51,13 +51,8 @@ impl WriteTx<'_> {
                 self.now
             ],
         )?;
-        self.audit(
-            "policy.changed",
-            by,
-            Some(channel),
-            channel,
-            &json!({ "why": why, "policy": policy }),
-        )?;
+        let detail = json!({ "why": why, "policy": policy });
+        self.audit("policy.changed", by, Some(channel), channel, &detail)?;
         self.emit(
             None,
             None,

@@ -11,7 +11,7 @@ use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, Basis};
 use crate::store::queries::rules::load_rules;
-use crate::store::sql::{Statements, ToSql, params};
+use crate::store::sql::{Statements, ToSql, columns, params};
 
 impl WriteTx<'_> {
     /// Counts a use of what a verdict is based on; false = it is not in force any more, and nothing was counted.
@@ -136,13 +136,7 @@ impl WriteTx<'_> {
         let ended: Vec<(ApprovalId, SessionId, String)> = self.conn.rows(
             "DELETE FROM session_grants WHERE continuation_id = ?1 RETURNING approval_id, session_id, tool",
             [turn],
-            |row| {
-                Ok((
-                    row.get("approval_id")?,
-                    row.get("session_id")?,
-                    row.get("tool")?,
-                ))
-            },
+            columns!(approval_id, session_id, tool),
         )?;
         for (approval, session, tool) in ended {
             let detail = json!({ "tool": tool, "session": session, "ended_with": turn });

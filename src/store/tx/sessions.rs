@@ -3,7 +3,7 @@
 use crate::protocol::enums::{ApprovalState, ContinuationState, SessionState, ToolCallState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::session::ErrorBody;
+use crate::protocol::session::{ErrorBody, Session};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
@@ -53,6 +53,16 @@ impl WriteTx<'_> {
         let session = Box::new(load_session(self.conn, id)?);
         self.emit(Some(id), None, EventBody::SessionStarted { session })?;
         Ok(id)
+    }
+
+    /// Announces a session as it is now.
+    pub(crate) fn session_updated(&mut self, id: SessionId) -> Result<Session, StoreError> {
+        let session = load_session(self.conn, id)?;
+        let body = EventBody::SessionUpdated {
+            session: Box::new(session.clone()),
+        };
+        self.emit(Some(id), None, body)?;
+        Ok(session)
     }
 
     /// State of a session.
@@ -131,9 +141,8 @@ impl WriteTx<'_> {
                 message,
             }),
         )?;
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
+        self.emit_turn(
+            head,
             EventBody::ContinuationCancelled {
                 by: by.label.clone(),
                 reason: reason.map(str::to_owned),
@@ -146,9 +155,7 @@ impl WriteTx<'_> {
             head.id,
             &serde_json::json!({ "reason": reason }),
         )?;
-        for notice in notices {
-            self.queue_notice(notice)?;
-        }
+        self.queue_notices(notices)?;
         self.end_if_temporary(head)
     }
 

@@ -81,13 +81,8 @@ impl WriteTx<'_> {
                 offer.has_resources
             ],
         )?;
-        self.audit(
-            "mcp.trusted",
-            by,
-            None,
-            name,
-            &json!({ "server": name, "sha256": offer.sha256, "tools": trusted, "identity": offer.identity }),
-        )
+        let detail = json!({ "server": name, "sha256": offer.sha256, "tools": trusted, "identity": offer.identity });
+        self.audit("mcp.trusted", by, None, name, &detail)
     }
 
     /// Settles the question about a server with its decision.
@@ -118,12 +113,7 @@ impl WriteTx<'_> {
             "UPDATE tool_servers SET decided_sha256 = ?2 WHERE name = ?1",
             params![name, digest],
         )?;
-        self.audit(
-            "mcp.refused",
-            by,
-            None,
-            &name,
-            &json!({ "server": name, "sha256": digest }),
-        )
+        let detail = json!({ "server": name, "sha256": digest });
+        self.audit("mcp.refused", by, None, &name, &detail)
     }
 }
