@@ -7,7 +7,7 @@ use crate::engine::core::Engine;
 use crate::engine::response_cache::stats::problem;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurgeResult};
 use crate::protocol::problem::Problem;
-use crate::store::commands::record_cache::RecordCache;
+use crate::store::commands::record_audit::RecordAudit;
 use crate::store::response_cache::counters::local_day;
 
 /// Pins an answer, or no longer.
@@ -19,7 +19,7 @@ pub async fn pin(
 ) -> Result<CacheEntry, Problem> {
     let entry = engine.response_cache.file.pin(id, pinned).await;
     let entry = entry.map_err(problem)?;
-    let record = RecordCache {
+    let record = RecordAudit {
         action: if pinned {
             "cache.pinned"
         } else {
@@ -48,7 +48,7 @@ pub async fn purge(
     let day = local_day(engine.clock.now());
     let purged = engine.response_cache.file.purge(what, day).await;
     let purged = purged.map_err(problem)?;
-    let record = RecordCache {
+    let record = RecordAudit {
         action: "cache.purged",
         by: caller.reference(),
         channel,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::config::environment::Environment;
 use crate::config::layers;
 use crate::config::reload::{Plan, plan};
@@ -16,7 +18,7 @@ use crate::model::registry::Models;
 use crate::protocol::configuration::{ConfigurationReload, SettingChange};
 use crate::protocol::enums::ReloadEffect;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::store::commands::record_reload::RecordReload;
+use crate::store::commands::record_audit::RecordAudit;
 use crate::text::redact::Redactor;
 use crate::tools::tool::{BUILT_IN, Tool};
 
@@ -64,10 +66,14 @@ pub async fn reload(
     if preview || report.changes.iter().all(waits) {
         return Ok(report);
     }
-    let record = RecordReload {
+    let keys = report.changes.iter();
+    let keys = keys.map(|change| json!({ "key": change.key, "effect": change.effect }));
+    let record = RecordAudit {
+        action: "configuration.reloaded",
         by: caller.reference(),
-        file: report.file.clone(),
-        changes: report.changes.clone(),
+        channel: None,
+        subject: "engine".to_owned(),
+        detail: json!({ "file": report.file, "changes": keys.collect::<Vec<_>>() }),
     };
     channels::ensure(&engine, &settings).await?;
     engine.write(record).await?;

@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
+use serde_json::json;
+
 use crate::datasets;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
@@ -18,7 +20,7 @@ use crate::protocol::request::{
     AppendDatasetUpload, BeginDatasetUpload, ExportDataset, ListDatasets,
 };
 use crate::protocol::snapshot::Page;
-use crate::store::commands::put_dataset::RecordDatasetExport;
+use crate::store::commands::record_audit::RecordAudit;
 
 /// Bytes of a MiB.
 const MIB: u64 = 1024 * 1024;
@@ -198,10 +200,12 @@ pub async fn export(
 ) -> Result<DatasetPart, Problem> {
     let dataset = kept::find(engine, &command.dataset).await?;
     if command.part == 0 {
-        let record = RecordDatasetExport {
-            dataset: dataset.clone(),
-            format: command.format,
+        let record = RecordAudit {
+            action: "dataset.exported",
             by: by.reference(),
+            channel: Some(dataset.channel.clone()),
+            subject: dataset.id.to_string(),
+            detail: json!({ "name": dataset.name, "format": command.format }),
         };
         engine.write(record).await?;
     }

@@ -2,13 +2,15 @@
 
 use std::str::FromStr as _;
 
+use serde_json::json;
+
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::protocol::file_change::{FileChange, FileFate, FileOfChange};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::Page;
-use crate::store::commands::record_file_undo::RecordFileUndo;
+use crate::store::commands::record_audit::RecordAudit;
 use crate::tools::change_journal::{ChangeRecord, JournalEntry, done_entries};
 use crate::tools::change_recovery;
 
@@ -90,11 +92,12 @@ pub async fn undo(
         .files
         .iter()
         .map(|file| engine.redactor.redact(&file.path).into_owned());
-    let audit = RecordFileUndo {
-        call_id,
+    let audit = RecordAudit {
+        action: "file_change.undo",
         by: caller.reference(),
-        files: files.collect(),
-        refused: None,
+        channel: None,
+        subject: call_id.to_string(),
+        detail: json!({ "files": files.collect::<Vec<_>>() }),
     };
     engine.write(audit.clone()).await?;
     let (own, key) = (engine.clone(), call_id.to_string());
@@ -106,10 +109,11 @@ pub async fn undo(
     match undone.await? {
         Ok(_) => {}
         Err(why) => {
-            let refused = RecordFileUndo {
-                refused: Some(engine.redactor.redact(&why).into_owned()),
+            let mut refused = RecordAudit {
+                action: "file_change.undo_refused",
                 ..audit
             };
+            refused.detail["why"] = engine.redactor.redact(&why).into();
             engine.write(refused).await?;
             return Err(refuse(why));
         }

@@ -8,7 +8,8 @@ use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::TryHook;
 use crate::protocol::snapshot::Page;
-use crate::store::commands::record_hooks::{HookRow, RecordHooks};
+use crate::store::commands::record_audit::RecordAudit;
+use crate::store::commands::record_hooks::RecordHooks;
 
 /// Calls a hook with an example, or with what the caller gives.
 pub async fn try_out(engine: &Engine, hook: TryHook) -> Result<HookTrial, Problem> {
@@ -22,7 +23,7 @@ pub async fn try_out(engine: &Engine, hook: TryHook) -> Result<HookTrial, Proble
 /// Calls a hook again although it failed too often; its points as they are now.
 pub async fn reset(engine: &Engine, caller: &Caller, name: String) -> Result<Page<Hook>, Problem> {
     engine.hooks.reset(&name)?;
-    let row = HookRow {
+    let row = RecordAudit {
         action: "hook.reset",
         by: caller.reference(),
         channel: None,

@@ -1,6 +1,6 @@
 //! Tool servers: trusting what they offer, stopping and starting them, and looking at what they have.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
@@ -10,7 +10,8 @@ use crate::protocol::mcp::{McpPrompt, McpResource, McpServer, McpServerReview, M
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{GetMcpPrompt, TrustMcpServer};
 use crate::protocol::snapshot::Page;
-use crate::store::commands::trust_server::{DistrustServer, RecordServerSwitch, TrustServer};
+use crate::store::commands::record_audit::RecordAudit;
+use crate::store::commands::trust_server::{DistrustServer, TrustServer};
 
 /// Every server, by name.
 pub async fn list(engine: &Engine) -> Result<Page<McpServer>, Problem> {
@@ -120,10 +121,16 @@ async fn switched(
     name: &str,
     started: bool,
 ) -> Result<(), Problem> {
-    let order = RecordServerSwitch {
-        name: name.to_owned(),
-        started,
+    let order = RecordAudit {
+        action: if started {
+            "mcp.started"
+        } else {
+            "mcp.stopped"
+        },
         by: caller.reference(),
+        channel: None,
+        subject: name.to_owned(),
+        detail: json!({ "server": name }),
     };
     engine.write(order).await
 }

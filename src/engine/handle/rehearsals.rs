@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,7 @@ use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
 use crate::protocol::rehearsal::{HEADING, Rehearsal, RehearsalEnd};
-use crate::store::commands::record_rehearsal::RecordRehearsal;
+use crate::store::commands::record_audit::RecordAudit;
 use crate::tools::guard::Guard;
 use crate::tools::output;
 use crate::tools::scratch::{self, Changes, Scratch, ScratchError};
@@ -45,13 +46,12 @@ pub async fn run(
     let _ends_with_this = cancel.clone().drop_guard();
     let trial = Trial {
         engine: engine.clone(),
-        record: RecordRehearsal {
-            approval_id,
-            channel: approval.channel.clone(),
-            tool: approval.tool.clone(),
-            digest: approval.digest.clone(),
+        record: RecordAudit {
+            action: "rehearsal.started",
             by: caller.reference(),
-            outcome: None,
+            channel: Some(approval.channel.clone()),
+            subject: approval_id.to_string(),
+            detail: json!({ "tool": approval.tool, "digest": approval.digest, "outcome": null }),
         },
         approval,
         cancel,
@@ -88,7 +88,7 @@ fn check(engine: &Engine, caller: &Caller, approval: &Approval) -> Result<(), Pr
 struct Trial {
     engine: Engine,
     approval: Approval,
-    record: RecordRehearsal,
+    record: RecordAudit,
     cancel: CancellationToken,
 }
 
@@ -119,10 +119,11 @@ impl Trial {
             }
             Err(why) => (format!("not started: {why}"), None),
         };
-        let ended = RecordRehearsal {
-            outcome: Some(self.engine.redactor.redact(&outcome.0).into_owned()),
+        let mut ended = RecordAudit {
+            action: "rehearsal.ended",
             ..self.record.clone()
         };
+        ended.detail["outcome"] = self.engine.redactor.redact(&outcome.0).into();
         store.write(ended).await?;
         match (ran, outcome.1) {
             (_, Some(told)) => Ok(told),

@@ -21,7 +21,7 @@ use crate::protocol::rule::{BASH, PYTHON};
 use crate::protocol::session::Session;
 use crate::protocol::snapshot::Page;
 use crate::protocol::tool::{Interpreter, ShellRequest, ShellRun};
-use crate::store::commands::record_shell::RecordShell;
+use crate::store::commands::record_audit::RecordAudit;
 use crate::tools::output::first;
 use crate::tools::tool::{EffectDisposition, NoJournal, ToolContext, ToolHost, ToolOutcome};
 
@@ -70,10 +70,10 @@ pub async fn end(
     };
     let why = format!("{} ended it", caller.actor.label());
     interpreters::end_one(engine, session_id, kind, &why);
-    let record = RecordShell {
+    let record = RecordAudit {
         action: "interpreter.ended",
-        session_id,
-        channel: session.channel,
+        subject: session_id.to_string(),
+        channel: Some(session.channel),
         by: caller.reference(),
         detail: json!({ "kind": kind, "commands": row.commands }),
     };
@@ -115,10 +115,10 @@ pub async fn run(
     let _ends_with_this = cancel.clone().drop_guard();
     let attended = AttendedCommand {
         engine: engine.clone(),
-        record: RecordShell {
+        record: RecordAudit {
             action: "shell.started",
-            session_id: session.id,
-            channel: session.channel.clone(),
+            subject: session.id.to_string(),
+            channel: Some(session.channel.clone()),
             by: caller.reference(),
             detail: json!({ "command": first(&command, AUDITED), "kind": kind }),
         },
@@ -151,7 +151,7 @@ pub async fn run(
 struct AttendedCommand {
     engine: Engine,
     /// That it begins.
-    record: RecordShell,
+    record: RecordAudit,
     /// What runs it.
     kind: InterpreterKind,
     session: Session,
@@ -186,7 +186,7 @@ impl AttendedCommand {
         let told = content.lines().find(|line| !line.starts_with('['));
         let mut detail = self.record.detail.clone();
         detail["outcome"] = Value::from(first(told.unwrap_or_default(), AUDITED));
-        let ends = RecordShell {
+        let ends = RecordAudit {
             action: "shell.ended",
             detail,
             ..self.record.clone()

@@ -15,7 +15,8 @@ use crate::protocol::enums::HookPoint;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::hook::{HookNote, HookVerdict};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
-use crate::store::commands::record_hooks::{HookRow, RecordHooks};
+use crate::store::commands::record_audit::RecordAudit;
+use crate::store::commands::record_hooks::RecordHooks;
 use crate::store::input::ActorRef;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::text::untrusted::reveal_line;
@@ -70,7 +71,12 @@ fn publish(
 }
 
 /// The rows of the audit that the audit hook wants.
-fn rows_of(asked: &PointOutcome, channel: &str, subject: &str, tool: Option<&str>) -> Vec<HookRow> {
+fn rows_of(
+    asked: &PointOutcome,
+    channel: &str,
+    subject: &str,
+    tool: Option<&str>,
+) -> Vec<RecordAudit> {
     let notes = asked.audited.iter().filter_map(|at| asked.notes.get(*at));
     notes
         .map(|note| {
@@ -84,7 +90,7 @@ fn rows_of(asked: &PointOutcome, channel: &str, subject: &str, tool: Option<&str
                 HookVerdict::Failed { error } => ("hook.failed", json!({ "error": error })),
                 HookVerdict::Pass => ("hook.passed", Value::Null),
             };
-            HookRow {
+            RecordAudit {
                 action,
                 by: ActorRef::engine(),
                 channel: Some(channel.to_owned()),

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::clock::Timestamp;
 use crate::protocol::dataset::Dataset;
-use crate::protocol::enums::DatasetFormat;
 use crate::protocol::ids::DatasetId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::remove::{Deletion, Removal};
@@ -17,17 +16,14 @@ use crate::store::sql::{Json, Statements, params};
 /// Names a durable file. Durable: whoever sent it is told that it is here.
 #[derive(Debug, Clone)]
 pub struct PutDataset {
-    /// The dataset.
     pub dataset: Dataset,
     /// Stable platform id of who sent the message that it came with.
     pub sender: Option<String>,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for PutDataset {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let dataset = &self.dataset;
@@ -69,7 +65,6 @@ impl WriteCommand for PutDataset {
 /// Keeps a dataset longer that was sent once more.
 #[derive(Debug, Clone)]
 pub struct KeepDataset {
-    /// Which.
     pub id: DatasetId,
     /// Until when; none = for ever.
     pub expires_at: Option<Timestamp>,
@@ -79,7 +74,6 @@ pub struct KeepDataset {
 
 impl WriteCommand for KeepDataset {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.conn.run(
@@ -93,15 +87,12 @@ impl WriteCommand for KeepDataset {
 /// Removes the row of a dataset; its file may go once this is durable.
 #[derive(Debug, Clone)]
 pub struct DeleteDataset {
-    /// Which.
     pub id: DatasetId,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for DeleteDataset {
     type Output = Dataset;
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Dataset, StoreError> {
         let dataset = load_dataset(tx.conn, self.id)?
@@ -123,36 +114,9 @@ impl WriteCommand for DeleteDataset {
     }
 }
 
-/// Writes into the audit that somebody takes a copy of a dataset.
-#[derive(Debug, Clone)]
-pub struct RecordDatasetExport {
-    /// Which.
-    pub dataset: Dataset,
-    /// As what.
-    pub format: DatasetFormat,
-    /// Who.
-    pub by: ActorRef,
-}
-
-impl WriteCommand for RecordDatasetExport {
-    type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
-
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        tx.audit(
-            "dataset.exported",
-            &self.by,
-            Some(&self.dataset.channel),
-            self.dataset.id,
-            &json!({ "name": self.dataset.name, "format": self.format }),
-        )
-    }
-}
-
 /// Datasets whose time is over. Durable: were it lost with the power after the file is gone, a row would name nothing.
 #[derive(Debug, Clone)]
 pub struct ExpiredDatasets {
-    /// Now.
     pub now: Timestamp,
 }
 

@@ -1,29 +1,12 @@
 //! Records what hooks did: with the call they did it to, and in the audit.
 
-use serde_json::Value;
-
 use crate::protocol::hook::HookNote;
 use crate::protocol::ids::{ContinuationId, ToolCallId};
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
+use crate::store::commands::record_audit::RecordAudit;
 use crate::store::error::StoreError;
-use crate::store::input::ActorRef;
 use crate::store::queries::hooks::load_notes;
 use crate::store::sql::{Json, Statements, params};
-
-/// A row of the audit about a hook.
-#[derive(Debug, Clone)]
-pub struct HookRow {
-    /// `hook.changed`, `hook.cancelled`, `hook.failed` or `hook.reset`.
-    pub action: &'static str,
-    /// Who: the engine, or who reset it.
-    pub by: ActorRef,
-    /// Channel name.
-    pub channel: Option<String>,
-    /// The call, the turn or the hook.
-    pub subject: String,
-    /// Facts, redacted.
-    pub detail: Value,
-}
 
 /// Adds notes to calls and rows to the audit, and keeps what models read instead of a message. Durable.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +16,7 @@ pub struct RecordHooks {
     /// What models read instead of the text of this turn, which runs in this epoch.
     pub sent_text: Option<(ContinuationId, u64, String)>,
     /// Rows for the audit, in order.
-    pub rows: Vec<HookRow>,
+    pub rows: Vec<RecordAudit>,
 }
 
 impl RecordHooks {
@@ -45,7 +28,6 @@ impl RecordHooks {
 
 impl WriteCommand for RecordHooks {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         for (call, notes) in &self.notes {
@@ -65,13 +47,7 @@ impl WriteCommand for RecordHooks {
             )?;
         }
         for row in &self.rows {
-            tx.audit(
-                row.action,
-                &row.by,
-                row.channel.as_deref(),
-                &row.subject,
-                &row.detail,
-            )?;
+            row.apply(tx)?;
         }
         Ok(())
     }

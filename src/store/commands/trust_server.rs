@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
@@ -10,19 +10,16 @@ use crate::store::sql::{Statements, params};
 /// Trusts what a server offered last, if it is still what the person has read. Durable.
 #[derive(Debug, Clone)]
 pub struct TrustServer {
-    /// The server.
     pub name: String,
     /// Digest of what the person has read.
     pub sha256: String,
     /// Only these tools; none = all that can be trusted.
     pub tools: Option<Vec<String>>,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for TrustServer {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let server = tx.tool_server(&self.name)?;
@@ -45,17 +42,14 @@ impl WriteCommand for TrustServer {
 /// Agents get nothing of a server any more. Durable.
 #[derive(Debug, Clone)]
 pub struct DistrustServer {
-    /// The server.
     pub name: String,
     /// Whether nothing of it is kept: the configuration does not have it.
     pub forget: bool,
-    /// Who.
     pub by: ActorRef,
 }
 
 impl WriteCommand for DistrustServer {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let server = tx.tool_server(&self.name)?;
@@ -79,55 +73,22 @@ impl WriteCommand for DistrustServer {
                 params![self.name],
             )?;
         }
-        tx.audit(
-            "mcp.distrusted",
-            &self.by,
-            None,
-            &self.name,
-            &json!({ "server": self.name }),
-        )
+        let detail = json!({ "server": self.name });
+        tx.audit("mcp.distrusted", &self.by, None, &self.name, &detail)
     }
 }
 
 /// Withdraws the question about a server that the configuration does not have any more. Durable.
 #[derive(Debug, Clone)]
 pub struct WithdrawServerQuestion {
-    /// The server.
     pub name: String,
 }
 
 impl WriteCommand for WithdrawServerQuestion {
     type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let server = tx.tool_server(&self.name)?;
         tx.close_server_question(&server)
-    }
-}
-
-/// Writes down that a person stopped or started a server. Durable.
-#[derive(Debug, Clone)]
-pub struct RecordServerSwitch {
-    /// The server.
-    pub name: String,
-    /// Whether it was started.
-    pub started: bool,
-    /// Who.
-    pub by: ActorRef,
-}
-
-impl WriteCommand for RecordServerSwitch {
-    type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
-
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let action = if self.started {
-            "mcp.started"
-        } else {
-            "mcp.stopped"
-        };
-        let detail = json!({ "server": self.name });
-        tx.audit(action, &self.by, None, &self.name, &detail)
     }
 }

@@ -22,7 +22,8 @@ use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn, TurnFiles};
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::park::{Park, ParkOutcome};
-use leverframe::store::commands::record_hooks::{HookRow, RecordHooks};
+use leverframe::store::commands::record_audit::RecordAudit;
+use leverframe::store::commands::record_hooks::RecordHooks;
 use leverframe::store::commands::recover::Recovery;
 use leverframe::store::commands::refuse_call::RefuseCall;
 use leverframe::store::commands::release_turn::{Yield, YieldTo};
@@ -656,7 +657,7 @@ impl System {
                 self.write(RecordHooks {
                     notes: vec![(id, vec![note])],
                     sent_text: sent.then(|| (turn, epoch, "changed".to_owned())),
-                    rows: vec![HookRow {
+                    rows: vec![RecordAudit {
                         action: "hook.changed",
                         by: ActorRef::engine(),
                         channel: None,
