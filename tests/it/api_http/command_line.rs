@@ -38,12 +38,7 @@ async fn run(fake: &FakeClient, words: &str, attended: Attendance, input: &str) 
         attended,
         format,
     };
-    let done = execute(
-        arguments.command.unwrap(),
-        &mut terminal.with(fake),
-        None,
-    )
-    .await;
+    let done = execute(arguments.command.unwrap(), &mut terminal.with(fake), None).await;
     let (status, message) = match done {
         Ok(()) => (0, String::new()),
         Err(failure) => (failure.status(), failure.message().unwrap_or_default()),

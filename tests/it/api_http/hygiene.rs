@@ -265,12 +265,7 @@ async fn the_commands_print_what_was_asked_and_never_raw_text() {
                 attended: Attendance::Script,
                 format: if json { Format::Json } else { Format::Human },
             };
-            let done = execute(
-                arguments.command.unwrap(),
-                &mut terminal.with(&*fake),
-                None,
-            )
-            .await;
+            let done = execute(arguments.command.unwrap(), &mut terminal.with(&*fake), None).await;
             done.unwrap_or_else(|error| panic!("{line}: {error}"));
             let out = String::from_utf8(out).unwrap();
             assert!(!out.contains('\u{1b}'), "{out}");
