@@ -30,7 +30,7 @@ fn a_month_of_decisions_leaves_the_newest_and_all_that_waits() {
     assert!(!first.is_empty(), "something waits from the beginning");
     ask(&mut console, 1);
     let waits = ApprovalId::from_bytes(bytes(1));
-    for _ in 2..1_500 {
+    for _ in 2..600 {
         console.turn();
     }
     let world = &console.driver.state.model.world();
@@ -54,7 +54,7 @@ fn a_month_of_decisions_leaves_the_newest_and_all_that_waits() {
     assert!(
         world
             .approvals
-            .contains_key(&ApprovalId::from_bytes(bytes(1_499))),
+            .contains_key(&ApprovalId::from_bytes(bytes(599))),
         "the newest is still known"
     );
 }
@@ -82,7 +82,7 @@ fn the_selected_row_stays_however_much_comes_after_it() {
             approval: Box::new(approval),
         },
     );
-    for _ in 2..700 {
+    for _ in 2..400 {
         console.hear_turn();
     }
     assert_eq!(

@@ -1,10 +1,11 @@
 //! Images: what a disk holds after one loss of power, out of all that it may hold. The same seed gives the same image.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use crate::power_loss::disk::{Change, Disk, Entry, File, Moment, Node, SECTOR, apply};
+use crate::support::content_hash::ContentHasher;
 
 /// A small generator (splitmix64): the same numbers everywhere and for ever.
 #[derive(Debug, Clone)]
@@ -263,7 +264,7 @@ impl Image {
 
     /// Tells images apart.
     pub fn digest(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = ContentHasher::default();
         self.0.hash(&mut hasher);
         hasher.finish()
     }

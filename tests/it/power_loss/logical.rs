@@ -1,10 +1,12 @@
 //! What a database says, whatever its pages look like: compared between the process that wrote it and what a loss of
 //! power left of it.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{Hash as _, Hasher as _};
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+
+use crate::support::content_hash::ContentHasher;
 
 /// Sums over a database.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,7 +26,7 @@ pub struct Logical {
 fn hash_row(
     row: &rusqlite::Row<'_>,
     columns: usize,
-    hasher: &mut DefaultHasher,
+    hasher: &mut ContentHasher,
 ) -> rusqlite::Result<()> {
     for column in 0..columns {
         match row.get_ref(column)? {
@@ -39,7 +41,7 @@ fn hash_row(
 
 /// Sums up to each row of a table that only grows.
 fn growing(conn: &Connection, query: &str) -> rusqlite::Result<Vec<(u64, u64)>> {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = ContentHasher::default();
     let mut statement = conn.prepare_cached(query)?;
     let columns = statement.column_count();
     let mut rows = statement.query([])?;
@@ -60,7 +62,7 @@ impl Logical {
             )?
             .query_map([], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
-        let (mut state, mut work) = (DefaultHasher::new(), DefaultHasher::new());
+        let (mut state, mut work) = (ContentHasher::default(), ContentHasher::default());
         let mut rows_found = 0_u64;
         for table in &tables {
             let query = match table.as_str() {

@@ -1,12 +1,13 @@
 //! One text line a row, written once from the model and once from the tables: the two must be equal.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use crate::store_model::model::{CHANNELS, Model};
+use crate::support::content_hash::ContentHasher;
 
 /// The lines of each table.
 pub(crate) type Picture = Vec<(&'static str, Vec<String>)>;
@@ -653,7 +654,7 @@ pub(crate) fn digest(conn: &Connection) -> rusqlite::Result<u64> {
         .prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = ContentHasher::default();
     for table in tables {
         table.hash(&mut hasher);
         let mut statement = conn.prepare_cached(&format!("SELECT * FROM {table}"))?;

@@ -1,6 +1,7 @@
 //! Shared harness of the suites.
 
 pub mod aimock;
+pub mod content_hash;
 pub mod daemon;
 pub mod fake_discord;
 pub mod fake_http;
