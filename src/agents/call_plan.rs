@@ -106,7 +106,7 @@ impl Draft {
                 facts: PlanFacts {
                     cwd: Some(cwd),
                     sandbox: Some(format!(
-                        "none of ours: {} runs it, Leverframe only answers",
+                        "none of Leverframe's: {} runs it, and Leverframe only answers",
                         agent.product()
                     )),
                     ..PlanFacts::default()

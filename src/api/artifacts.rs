@@ -21,7 +21,7 @@ pub fn routes() -> Vec<Route> {
     vec![own(
         Method::Get,
         "/v1/artifacts/{hash}",
-        "An attached file, or the whole of a result that was shown in part, with its media type",
+        "The content of an artifact with its media type: an attached file, or a whole result that was shown in part",
         &[content(AnswerShape::Content(&[
             "application/octet-stream",
             "*/*",

@@ -23,7 +23,7 @@ pub fn routes() -> Vec<Route> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Anchor {
-    /// SEQ:HASH of a head that was noted elsewhere.
+    /// `SEQ:HASH` of an audit head that was noted elsewhere.
     anchor: Option<String>,
 }
 

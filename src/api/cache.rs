@@ -42,9 +42,9 @@ pub fn routes() -> Vec<Route> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Purge {
-    /// All of this channel.
+    /// Removes all responses of this channel.
     channel: Option<String>,
-    /// All there are.
+    /// Removes all responses.
     #[serde(default)]
     all: bool,
 }

@@ -23,7 +23,7 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Post,
             "/v1/channels/{id}/take-over",
-            "Holds the agent of a conversation, to write in its place",
+            "Takes a conversation over: its agent pauses, and the caller writes in its place",
             &[ok::<Session>()],
             |api, call| Box::pin(take_over(api, call)),
         )
@@ -45,7 +45,7 @@ pub fn routes() -> Vec<Route> {
 struct Conversation {
     /// Conversation key.
     conversation: String,
-    /// Even where somebody else holds it.
+    /// Whether to do it even if another person has taken the conversation over.
     #[serde(default)]
     force: bool,
 }

@@ -26,7 +26,7 @@ pub fn routes() -> Vec<Route> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Reason {
-    /// Written to the log only.
+    /// Reason, written to the log only.
     reason: Option<String>,
 }
 

@@ -39,7 +39,7 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Post,
             "/v1/datasets",
-            "Makes a dataset of the body: CSV, TSV, JSON or JSON lines as they are, at most `[datasets] max_mib`",
+            "Creates a dataset from the body: CSV, TSV, JSON or JSON lines, at most `[datasets] max_mib`",
             &[success::<Dataset>(StatusCode::CREATED)],
             |api, call| Box::pin(upload(api, call)),
         )
@@ -52,7 +52,7 @@ pub fn routes() -> Vec<Route> {
             ..own(
                 Method::Post,
                 "/v1/datasets/{id}/query",
-                "Asks a dataset: which rows, which columns, which groups",
+                "Queries a dataset: rows, columns and groups",
                 &[ok::<DatasetRows>()],
                 |api, call| Box::pin(async move { api.answer(call.request::<QueryDataset>()?).await }),
             )
@@ -62,7 +62,7 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Get,
             "/v1/datasets/{id}/content",
-            "A dataset as a file; the audit says who took it",
+            "Exports a dataset as a file; the audit records who did",
             &[content(AnswerShape::Content(&["text/csv", "application/vnd.apache.parquet"]))],
             |api, call| Box::pin(export(api, call)),
         )
@@ -130,7 +130,7 @@ async fn append(
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Export {
-    /// As what.
+    /// Format of the export.
     #[serde(default)]
     format: Option<DatasetFormat>,
 }

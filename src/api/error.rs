@@ -90,17 +90,17 @@ impl From<Problem> for Refusal {
 pub(super) struct Document<'a> {
     /// `urn:leverframe:problem:` and the kind.
     r#type: String,
-    /// What, in a few words that do not vary.
+    /// Short title, the same for all errors of its sort.
     title: &'a str,
     /// The HTTP status.
     status: u16,
-    /// This case: names the id, field or value and what was expected.
+    /// Details of this error: the id, field or value, and what was expected.
     detail: &'a str,
     /// The next step.
     hint: Option<&'a str>,
-    /// Class.
+    /// Class of the error.
     kind: ProblemKind,
-    /// The decision that came first.
+    /// The decision that won, if this decision came too late.
     #[serde(skip_serializing_if = "Option::is_none")]
     winner: Option<&'a Decision>,
 }

@@ -113,7 +113,7 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Get,
             "/v1/events",
-            "Events as they happen; the header `Last-Event-ID` resumes",
+            "Streams events; the header `Last-Event-ID` resumes after that event",
             &[content(AnswerShape::Events)],
             |api, call| Box::pin(follow(api, call)),
         )
@@ -121,12 +121,12 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// Which events.
+/// Filter for events.
 #[derive(Deserialize, JsonSchema)]
 struct Filter {
-    /// Only events after this seq.
+    /// Only events after this `seq`.
     after: Option<u64>,
-    /// Without `after`: begin with the kept events of this time, or with the newest one where none is so young.
+    /// Without `after`: begin with the stored events since this time, or with the newest one when all are older.
     since: Option<Timestamp>,
     /// Only this session.
     session: Option<SessionId>,
@@ -135,7 +135,7 @@ struct Filter {
     /// Only these kinds, comma separated.
     #[serde(default)]
     kind: String,
-    /// `none`, or session ids whose deltas are wanted, comma separated.
+    /// `none`, or session ids whose deltas to send, comma separated.
     #[serde(default)]
     deltas: String,
 }

@@ -31,9 +31,9 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Post,
             "/v1/gate/{agent}",
-            "What a hook of `claude`, `codex` or `gemini` says. A question is answered once there is a decision, or after \
-             `Prefer: wait=SECONDS`, in the words of that program; the header `Leverframe-Verdict` has it in ours. A caller \
-             that comes back under the same `Idempotency-Key` joins its question",
+            "Takes the input of a hook of `claude`, `codex` or `gemini`. It answers a question after the decision, or \
+             after `Prefer: wait=SECONDS`, in the format of that program; the header `Leverframe-Verdict` has the \
+             verdict. A caller that repeats an `Idempotency-Key` joins its earlier question",
             &[content(AnswerShape::Content(&["application/json"]))],
             |api, call| Box::pin(answer(api, call)),
         )

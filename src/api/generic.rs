@@ -32,7 +32,7 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Post,
             "/v1/submit",
-            "Carries out a command as the protocol serialises it",
+            "Carries out a command in the protocol's JSON form",
             &[ok::<Outcome>()],
             |api, call| Box::pin(submit(api, call)),
         )
@@ -42,7 +42,7 @@ pub fn routes() -> Vec<Route> {
             ..own(
                 Method::Post,
                 "/v1/query",
-                "Answers a query as the protocol serialises it",
+                "Answers a query in the protocol's JSON form",
                 &[ok::<Answer>()],
                 |api, call| Box::pin(query(api, call)),
             )

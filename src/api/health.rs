@@ -23,7 +23,7 @@ pub fn routes() -> Vec<Route> {
             ..own(
                 Method::Get,
                 OPEN_PATH,
-                "The process answers; needs no credential and says nothing else",
+                "Answers while the process is alive; needs no credential and reports nothing else",
                 &[ok::<Health>()],
                 |_api, _call| Box::pin(async { json(StatusCode::OK, &Health { status: "ok" }) }),
             )
@@ -33,8 +33,8 @@ pub fn routes() -> Vec<Route> {
             ..own(
                 Method::Get,
                 "/readyz",
-                "200 once the store is writable and recovered, also while held or quarantined; 503 while it is not \
-             writable or the process lets its work end; needs no credential",
+                "200 once the database accepts writes and recovery is complete, even during an emergency stop or a \
+             quarantine; 503 while it accepts none or the process shuts down; needs no credential",
                 &[ok::<Readiness>()],
                 |api, _call| Box::pin(ready(api)),
             )
@@ -49,16 +49,16 @@ struct Health {
     status: &'static str,
 }
 
-/// The store is writable and recovered.
+/// The database accepts writes, and recovery is complete.
 #[derive(Serialize, JsonSchema)]
 struct Readiness {
     /// `ready`.
     status: &'static str,
-    /// Whether an emergency stop holds everything.
+    /// Whether an emergency stop is in force.
     held: bool,
     /// Whether a restored database waits for a release.
     quarantine: bool,
-    /// What an operator should look at.
+    /// Problems that an operator should look at.
     problems: Vec<String>,
 }
 

@@ -28,7 +28,7 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Get,
             "/v1/memory/export",
-            "Everything that is recalled, one JSON object a line, as an import takes it",
+            "Exports every active memory, one JSON object a line, in the format of an import",
             &[content(AnswerShape::Content(&[
                 "application/octet-stream",
                 LINES,
@@ -56,16 +56,16 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// A memory that is no longer there.
+/// A memory that was deleted.
 #[derive(Debug, Serialize, JsonSchema)]
 struct MemoryForgotten {
-    /// Its id.
+    /// Memory id.
     id: MemoryId,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Lines {
-    /// The body holds lines as an export writes them.
+    /// Whether the body contains lines in the format of an export.
     #[serde(default)]
     lines: bool,
 }

@@ -18,7 +18,7 @@ pub fn routes() -> Vec<Route> {
     vec![own(
         Method::Get,
         "/metrics",
-        "Counters and latencies since the start of the process and what waits now, in Prometheus' text format",
+        "Counters and latencies since the start of the daemon, and queue sizes, in Prometheus' text format",
         &[content(AnswerShape::Text)],
         |api, _call| Box::pin(metrics(api)),
     )]

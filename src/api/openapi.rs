@@ -191,7 +191,7 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "makes a repeated request return the first one's result",
+            "description": "makes a repeated request return the result of the first one",
             "schema": { "type": "string" },
         })),
         Needs::Nothing | Needs::Read | Needs::Credential => {}
@@ -314,8 +314,8 @@ fn response(success: Success, schemas: &mut Schemas) -> Value {
         }
         AnswerShape::Events => json!({
             "description": "Server-Sent Events: `id` = seq, `event` = kind, `data` = the event. Kinds under \
-                `x-leverframe-ephemeral` carry no `id` and no `seq`, are not kept, and are not sent again on resume: \
-                `/v1/snapshot` has what they added up to",
+                `x-leverframe-ephemeral` carry no `id` and no `seq`; the engine does not store them or send them \
+                again on resume: `/v1/snapshot` contains their result",
             "x-leverframe-kinds": KINDS,
             "x-leverframe-ephemeral": EPHEMERAL,
             "x-leverframe-event": schemas.written.subschema_for::<Event>(),

@@ -33,7 +33,7 @@ pub const KEY_LIMIT: usize = 255;
 /// Time a caller has to send its body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// What was removed.
+/// A removed thing.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Removed{T}")]
 pub struct Removed<T> {

@@ -46,7 +46,7 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Post,
             "/v1/ask",
-            "Asks in a temporary session",
+            "Sends a message to a temporary session, which ends with the turn",
             &accepted(),
             |api, call| Box::pin(ask(api, call)),
         )
@@ -72,7 +72,7 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Get,
             "/v1/sessions/{id}/summary",
-            "The summary that stands for the oldest turns of a session",
+            "The summary that replaces the oldest turns of a session",
             &[ok::<Summary>()],
             |api, call| Box::pin(summary(api, call)),
         ),
@@ -85,26 +85,26 @@ pub fn routes() -> Vec<Route> {
 struct Message {
     /// The message, at most 256 KiB.
     text: String,
-    /// `<provider>/<model>` for this turn.
+    /// `<provider>/<model>` for this turn only.
     model: Option<String>,
     /// Lower limits for this turn.
     budgets: Option<BudgetRequest>,
-    /// Files that come with it, at most 10 unless `[attachments]` says otherwise. Tools find them in the workspace.
+    /// Files of the message, at most 10 unless `[attachments]` sets another limit. Tools find them in the workspace.
     #[serde(default)]
     attachments: Vec<NewAttachment>,
-    /// Ask the model even where an answer is cached.
+    /// Whether to ask the model even if a response is cached.
     #[serde(default)]
     fresh: bool,
-    /// The only tools that are offered and can run in this turn; an empty list: none. Left out: those of the channel.
+    /// The only tools that the turn offers and runs; an empty list = no tools. Default: the tools of the channel.
     allow_tools: Option<Vec<String>>,
-    /// What the model is told for this turn alone: at most 16 texts of at most 1 KiB.
+    /// Extra instructions for the model in this turn only: at most 16 of 1 KiB each.
     #[serde(default)]
     hints: Vec<String>,
     /// Sampling temperature, 0 to 2.
     temperature: Option<f64>,
-    /// Share of the probability that tokens are taken from, above 0 and at most 1.
+    /// Nucleus sampling: share of the probability mass, more than 0 and at most 1.
     top_p: Option<f64>,
-    /// `auto`, `none`, `required`, or the name of a tool. The last two hold until the turn has made a call.
+    /// `auto`, `none`, `required`, or the name of a tool. The last two apply until the turn has made a call.
     tool_choice: Option<ToolChoice>,
 }
 
@@ -139,13 +139,13 @@ async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     wait::submit(&api, envelope, wait).await
 }
 
-/// Body of a call.
+/// Body of a tool call.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolCall {
     /// Tool name.
     tool: String,
-    /// Its arguments, as its schema says.
+    /// Arguments of the tool, as its schema says.
     #[serde(default)]
     arguments: Map<String, Value>,
 }
@@ -178,12 +178,12 @@ async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     wait::submit(&api, envelope, wait).await
 }
 
-/// Which entries.
+/// Which entries to return.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Window {
     /// Entries before this position.
     before: Option<u64>,
-    /// Instead: the oldest entries at this position and after it; 0 is the beginning.
+    /// Alternatively: the oldest entries at this position and after it; 0 is the beginning.
     from: Option<u64>,
     /// At most this many, 1 to 500.
     #[schemars(range(min = 1, max = 500))]

@@ -39,7 +39,7 @@ pub fn routes() -> Vec<Route> {
 struct StatsQuery {
     #[serde(flatten)]
     stats: GetStats,
-    /// As what; none = what `Accept` names first, else JSON.
+    /// Output format; default: the first format that the header `Accept` names, or else JSON.
     #[serde(default)]
     format: Option<StatsFormat>,
 }

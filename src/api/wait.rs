@@ -26,14 +26,14 @@ use crate::protocol::session::Continuation;
 /// Longest wait, in seconds.
 pub const LONGEST: u64 = 600;
 
-/// A message that is accepted: its turn runs, or will.
+/// An accepted message: its turn runs now or later.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Acceptance {
-    /// The session.
+    /// Session id.
     session_id: SessionId,
-    /// The turn that answers it.
+    /// Continuation id: the turn that answers the message.
     continuation_id: ContinuationId,
-    /// Its state when the answer was written.
+    /// State of the turn when the answer was written.
     state: ContinuationState,
 }
 

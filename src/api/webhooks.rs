@@ -36,7 +36,7 @@ pub fn routes() -> Vec<Route> {
             ..own(
                 Method::Post,
                 "/webhooks/{channel}",
-                "A request of a platform or another system to a channel, signed as the channel's kind wants it; needs no \
+                "Takes a request of a platform or another system for a channel, signed as its kind requires; needs no \
                  token. `Prefer: wait=SECONDS` asks a webhook channel to answer with the reply",
                 &[success::<Received>(StatusCode::ACCEPTED)],
                 |api, call| Box::pin(take(api, call)),
@@ -46,7 +46,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(serde::Serialize, JsonSchema)]
 struct Received {
     /// `accepted`, `repeated` or `answered`.

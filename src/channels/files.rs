@@ -27,7 +27,7 @@ pub async fn run(port: Arc<dyn ChannelPort>, platform: Arc<dyn Platform>, stop: 
             let request = match port.next_file().await {
                 Ok(request) => request,
                 Err(problem) => {
-                    tracing::warn!(%problem, "the files of messages cannot be read");
+                    tracing::warn!(%problem, "cannot read which files to download");
                     tokio::time::sleep(REST).await;
                     continue;
                 }
@@ -35,7 +35,7 @@ pub async fn run(port: Arc<dyn ChannelPort>, platform: Arc<dyn Platform>, stop: 
             let fetched = fetch(platform.as_ref(), &request).await;
             crate::crash_point!("fetch_file.done");
             if let Err(problem) = port.put_file(request.id, fetched).await {
-                tracing::warn!(%problem, "a file of a message could not be stored; it is fetched again");
+                tracing::warn!(%problem, "cannot store a file of a message; downloading it again");
                 tokio::time::sleep(REST).await;
             }
         }

@@ -56,7 +56,7 @@ pub async fn take_in(
         Err(problem) if is_transient(problem.kind) => return Err(problem),
         Err(problem) => problem,
     };
-    tracing::error!(key = %named.dedupe_key, %problem, "an item cannot be stored; it is skipped");
+    tracing::error!(key = %named.dedupe_key, %problem, "cannot store an inbound item; skipping it");
     health.skipped(format!("{item}: {problem}"));
     let skipped = Inbound {
         dedupe_key: key(account, &format!("skipped:{item}")),

@@ -35,7 +35,7 @@ impl Menu {
         let settled = matches!(answer, Ok(_) | Err(CallError::Refused { .. }));
         self.0.store(answer.is_ok(), Ordering::Relaxed);
         if let Err(error) = &answer {
-            tracing::warn!(channel, %error, "the command menu was not set");
+            tracing::warn!(channel, %error, "cannot set the command menu");
         }
         health.optional(method, &answer);
         settled

@@ -77,7 +77,7 @@ pub async fn run(outbox: Arc<Outbox>, stop: CancellationToken) {
                         }
                     },
                     Err(problem) => {
-                        tracing::warn!(%problem, "the outbox cannot be read");
+                        tracing::warn!(%problem, "cannot read the outbox");
                         rest_until = Some(tokio::time::Instant::now() + REST);
                     }
                 }
@@ -111,7 +111,7 @@ async fn one(outbox: Arc<Outbox>, stop: CancellationToken, mut lease: Box<dyn Le
     }
     if let Err(problem) = lease.begin().await {
         // Not durable, so not sent. It may have been withdrawn meanwhile; then nobody gets it again.
-        tracing::warn!(id = %lease.part().id, %problem, "a send could not be begun");
+        tracing::warn!(id = %lease.part().id, %problem, "cannot begin a send");
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(REST) => {}
@@ -131,7 +131,7 @@ async fn one(outbox: Arc<Outbox>, stop: CancellationToken, mut lease: Box<dyn Le
         let Err(problem) = lease.finish(outcome.clone()).await else {
             break;
         };
-        tracing::error!(id = %lease.part().id, %problem, tried, "the end of a send could not be recorded");
+        tracing::error!(id = %lease.part().id, %problem, tried, "cannot record the outcome of a send");
         tokio::time::sleep(REST).await;
     }
     crate::crash_point!("send.post");

@@ -91,6 +91,6 @@ async fn show(port: &dyn ChannelPort, platform: &dyn Platform) {
 
 async fn record(port: &dyn ChannelPort, id: ContinuationId, message_ref: Option<String>) {
     if let Err(problem) = port.record_progress(id, message_ref).await {
-        tracing::debug!(continuation = %id, %problem, "a progress message is not recorded");
+        tracing::debug!(continuation = %id, %problem, "cannot record a progress message");
     }
 }

@@ -192,7 +192,7 @@ impl ScriptedBridge {
                 self.report(port);
             }
             Err(problem) => {
-                tracing::warn!(%problem, "a visitor's message was not taken");
+                tracing::warn!(%problem, "cannot store the message of a scripted visitor");
                 self.with(|progress| progress.talks.insert(conversation, Talk::Quiet));
             }
         }
@@ -201,7 +201,7 @@ impl ScriptedBridge {
     /// "Delivers" a part: there is no platform, so it always arrives.
     async fn deliver(&self, port: &Arc<dyn ChannelPort>, mut lease: Box<dyn Lease>) -> bool {
         if let Err(problem) = lease.begin().await {
-            tracing::warn!(%problem, "a scripted send could not be begun");
+            tracing::warn!(%problem, "cannot begin a scripted send");
             return false;
         }
         crate::crash_point!("send.started");
@@ -223,7 +223,7 @@ impl ScriptedBridge {
         };
         crate::crash_point!("send.effect_done");
         if let Err(problem) = lease.finish(SendOutcome::Sent { external_refs }).await {
-            tracing::warn!(%problem, "a scripted send could not be recorded");
+            tracing::warn!(%problem, "cannot record a scripted send");
             return false;
         }
         crate::crash_point!("send.post");
@@ -310,7 +310,7 @@ impl Bridge for ScriptedBridge {
                         }
                     }
                     Err(problem) => {
-                        tracing::warn!(%problem, "the outbox cannot be read");
+                        tracing::warn!(%problem, "cannot read the outbox");
                         send_at = Instant::now() + REST;
                     }
                 },

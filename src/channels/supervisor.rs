@@ -337,7 +337,7 @@ async fn look_up(bridge: &dyn Bridge, port: &dyn ChannelPort) {
         let part = match port.next_look_up(&asked).await {
             Ok(part) => part,
             Err(problem) => {
-                tracing::debug!(%problem, "cannot read which sends are unknown");
+                tracing::debug!(%problem, "cannot read the sends with an unknown outcome");
                 tokio::time::sleep(LOOK_UP_REST).await;
                 continue;
             }
@@ -349,7 +349,7 @@ async fn look_up(bridge: &dyn Bridge, port: &dyn ChannelPort) {
                 detail: format!("no answer within {} s", LOOK_UP_LIMIT.as_secs()),
             });
         if let Err(problem) = port.end_look_up(part.id, part.attempts, delivery).await {
-            tracing::warn!(id = %part.id, %problem, "what a look said could not be recorded");
+            tracing::warn!(id = %part.id, %problem, "cannot record the answer of the platform about a send");
             asked.remove(&part.id);
             tokio::time::sleep(LOOK_UP_REST).await;
         }

@@ -157,7 +157,7 @@ fn stats(terminal: &mut Terminal<'_>, stats: &CacheStats) -> Result<(), Failure>
         terminal.line(&format!("problem    {}", cell(problem)))?;
     }
     terminal.line(&format!(
-        "holds      {entries} of {max_entries} answers ({pinned} pinned), {:.1} of {:.0} MiB, each for {ttl_minutes} min",
+        "stored     {entries} of {max_entries} answers ({pinned} pinned), {:.1} of {:.0} MiB, each for {ttl_minutes} min",
         *bytes as f64 / 1_048_576.0,
         *max_bytes as f64 / 1_048_576.0
     ))?;

@@ -142,7 +142,7 @@ fn left(channel: &Channel) -> String {
     match channel.draining {
         None => "takes up work".to_owned(),
         Some(drain) => format!(
-            "draining: {} running, {} waiting for a person, {} unsent, {} held back",
+            "draining: {} running, {} waiting for a person, {} unsent, {} queued",
             drain.running, drain.waiting, channel.backlog, drain.held_back
         ),
     }

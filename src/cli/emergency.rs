@@ -73,7 +73,7 @@ pub async fn stop(
 
 fn say_held(terminal: &mut Terminal<'_>, since: Timestamp, why: &str) -> Result<(), Failure> {
     terminal.line(&format!(
-        "held since {since}: {}\n`leverframe release` resumes all work",
+        "emergency stop since {since}: {}\n`leverframe release` resumes all work",
         cell(why)
     ))
 }

@@ -243,7 +243,7 @@ async fn within<T>(deadline: Instant, work: impl Future<Output = T>) -> Result<T
     let stopped = || Err("the program ended the wait".to_owned());
     tokio::select! {
         done = work => Ok(done),
-        () = sleep_until(deadline) => Err("nobody decided in time; ask for the call again".to_owned()),
+        () = sleep_until(deadline) => Err("nobody decided before the deadline; ask for the call again".to_owned()),
         () = told_by(SignalKind::terminate()) => stopped(),
         () = told_by(SignalKind::interrupt()) => stopped(),
         () = told_by(SignalKind::hangup()) => stopped(),

@@ -44,9 +44,9 @@ pub async fn run(cli: &mut Cli<'_>, given: HygieneArguments) -> Result<(), Failu
         let undo = submit(cli.client, UndoHygiene { id });
         let run = waited(cli, RunPhase::Undo, undo).await?;
         return cli.terminal.show(&run, |terminal, run| {
-            terminal.line(&format!("{}  {} memories came back", run.id, run.restored))?;
+            terminal.line(&format!("{}  {} memories restored", run.id, run.restored))?;
             terminal.note(
-                "the next run archives them again unless they are used, pinned or kept longer until then",
+                "the next run archives them again unless they are used, pinned or expire later",
             )
         });
     }
@@ -95,14 +95,14 @@ async fn waited<T>(
         }
         let seconds = began.elapsed().as_secs();
         let so_far = match what {
-            RunPhase::Answer => "looking through everything that is remembered".to_owned(),
-            RunPhase::Undo => "bringing memories back; it goes on if you leave".to_owned(),
+            RunPhase::Answer => "looking through all memories".to_owned(),
+            RunPhase::Undo => "restoring memories; it goes on if you leave".to_owned(),
             RunPhase::Run => match newest(cli.client).await? {
                 Some(run) => format!(
                     "{} memories archived, {} removed so far; it goes on if you leave",
                     run.report.archived, run.report.removed
                 ),
-                None => "looking through everything that is remembered".to_owned(),
+                None => "looking through all memories".to_owned(),
             },
         };
         cli.terminal.note(&format!("{seconds} s: {so_far}"))?;
@@ -120,16 +120,22 @@ async fn newest(client: &dyn ConsoleClient) -> Result<Option<HygieneRun>, Failur
 
 fn groups(terminal: &mut Terminal<'_>, report: &HygieneReport) -> Result<(), Failure> {
     let heads = ["SCOPE", "CHANNEL", "WHAT", "WHY", "COUNT", "BYTES"];
-    table::rows(terminal, &heads, "nothing goes", &report.groups, |group| {
-        vec![
-            known(group.scope),
-            cell(group.channel.as_deref().unwrap_or("-")),
-            cell(&group.what),
-            group.reason.to_string(),
-            group.count.to_string(),
-            group.bytes.to_string(),
-        ]
-    })
+    table::rows(
+        terminal,
+        &heads,
+        "nothing to archive or remove",
+        &report.groups,
+        |group| {
+            vec![
+                known(group.scope),
+                cell(group.channel.as_deref().unwrap_or("-")),
+                cell(&group.what),
+                group.reason.to_string(),
+                group.count.to_string(),
+                group.bytes.to_string(),
+            ]
+        },
+    )
 }
 
 fn excess(terminal: &mut Terminal<'_>, scopes: &[HygieneExcess]) -> Result<(), Failure> {
@@ -160,7 +166,7 @@ fn print_preview(terminal: &mut Terminal<'_>, report: &HygieneReport) -> Result<
 
 fn ran(terminal: &mut Terminal<'_>, run: &HygieneRun) -> Result<(), Failure> {
     terminal.line(&format!(
-        "{}  {} memories archived, {} removed for good, {} bytes given back, in {} ms",
+        "{}  {} memories archived, {} removed for good, {} bytes freed, in {} ms",
         run.id,
         run.report.archived,
         run.report.removed,
@@ -171,7 +177,7 @@ fn ran(terminal: &mut Terminal<'_>, run: &HygieneRun) -> Result<(), Failure> {
         return Ok(());
     }
     terminal.line(&format!(
-        "until {} `leverframe memory hygiene --undo {}` brings them back",
+        "until {} `leverframe memory hygiene --undo {}` restores them",
         run.undo_until, run.id
     ))
 }
@@ -209,16 +215,16 @@ fn print_status(terminal: &mut Terminal<'_>, status: &HygieneStatus) -> Result<(
         })
         .collect();
     terminal.line(&format!(
-        "kept       {} after the last use",
+        "retention  {} after the last use",
         kept.join(", ")
     ))?;
     terminal.line(&format!(
-        "at most    {} memories of a scope and channel; a run can be taken back for {} days",
+        "at most    {} memories of a scope and channel; a run can be undone for {} days",
         status.max_memories, status.undo_days
     ))?;
     let sizes = &status.sizes;
     terminal.line(&format!(
-        "holds      {} memories, {} archived, {} embeddings; database {:.1} MiB, log {:.1} MiB",
+        "stored     {} memories, {} archived, {} embeddings; database {:.1} MiB, log {:.1} MiB",
         sizes.memories,
         sizes.archived,
         sizes.vectors,
@@ -229,7 +235,7 @@ fn print_status(terminal: &mut Terminal<'_>, status: &HygieneStatus) -> Result<(
         None => terminal.line("last run   none yet")?,
         Some(run) => {
             terminal.line(&format!(
-                "last run   {} {} by {}: {} archived, {} removed for good, {} bytes given back",
+                "last run   {} {} by {}: {} archived, {} removed for good, {} bytes freed",
                 run.at,
                 run.state,
                 cell(&run.by),
@@ -242,7 +248,7 @@ fn print_status(terminal: &mut Terminal<'_>, status: &HygieneStatus) -> Result<(
             }
             if run.report.archived > 0 && run.state != HygieneState::Undone {
                 terminal.line(&format!(
-                    "           {} can be taken back until {}",
+                    "           {} can be undone until {}",
                     run.id, run.undo_until
                 ))?;
             }

@@ -45,7 +45,7 @@ fn show(terminal: &mut Terminal<'_>, report: &SweepReport) -> Result<(), Failure
         return terminal.line("nothing was changed");
     }
     terminal.line(&format!(
-        "{:>10}  bytes given back, in {} ms",
+        "{:>10}  bytes freed, in {} ms",
         report.freed_bytes + report.artifact_bytes + report.dataset_bytes,
         report.duration_ms
     ))

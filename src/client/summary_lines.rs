@@ -116,7 +116,7 @@ fn limited(summary: &ShiftSummary, most: usize) -> Vec<String> {
             until(grant.expires_at, now)
         )
     });
-    section("Permissions for shapes", grants.collect());
+    section("Session grants", grants.collect());
     let rules = summary.rules.iter().map(|rule| {
         let uses = rule.max_uses.map_or_else(String::new, |most| {
             format!(", {} of {most} uses", rule.uses)
@@ -129,7 +129,7 @@ fn limited(summary: &ShiftSummary, most: usize) -> Vec<String> {
             until(rule.expires_at, now)
         )
     });
-    section("Rules that end by themselves", rules.collect());
+    section("Rules that expire", rules.collect());
     let deeds = summary.deeds.iter().map(|deed| {
         format!(
             "{} {} x{}, last {}",

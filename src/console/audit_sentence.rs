@@ -52,10 +52,10 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             None => format!("every step of the drill{place} arrived"),
         },
         "approval.edited" => format!("{who} changed the arguments of {tool}{place}"),
-        "approval.expired" => format!("nobody decided on {tool}{place} in time"),
+        "approval.expired" => format!("the approval of {tool}{place} expired: nobody decided"),
         "approval.returned" => {
             let why = facts.because("why");
-            format!("the permission for {tool}{place} was taken back{why}")
+            format!("the approval of {tool}{place} was taken back{why}")
         }
         "approval.assigned" => match facts.text("to") {
             Some(to) => {
@@ -86,9 +86,9 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
         "engine.started" => "the engine started after an unclean end".to_owned(),
         "quarantine.released" => format!("{who} released the quarantine"),
         "grant.removed" if facts.text("ended_with").is_some() => {
-            format!("the permission for {tool}{place} ended with its turn")
+            format!("the grant for {tool}{place} ended with its turn")
         }
-        "grant.removed" => format!("{who} took a permission for {tool}{place} back"),
+        "grant.removed" => format!("{who} revoked a grant for {tool}{place}"),
         "shell.started" => {
             let command = facts.text("command").unwrap_or("");
             match facts.text("kind") {
@@ -140,7 +140,7 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
         "memory.deleted" | "memory.forgotten" => format!("{who} deleted a memory{place}"),
         "user.erased" | "person.forgotten" => format!("{who} erased a user"),
         "hygiene.run" => format!("{who} ran hygiene"),
-        "hygiene.undone" => format!("{who} took a run of hygiene back"),
+        "hygiene.undone" => format!("{who} undid a hygiene run"),
         "routine.run" => format!("{who} ran a routine{place}"),
         "routine.removed" => format!("{who} removed a routine{place}"),
         "file_change.undo" => format!("{who} began to undo what {tool} did to files"),

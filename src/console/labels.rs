@@ -153,9 +153,9 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::AddRule(_) => "rule made".to_owned(),
         Command::ChangeRule(_) => "rule changed".to_owned(),
         Command::RemoveRule(_) => "rule removed".to_owned(),
-        Command::RemoveGrant(_) => "permission taken back".to_owned(),
+        Command::RemoveGrant(_) => "session grant revoked".to_owned(),
         Command::TakeOverSession(_) => {
-            "taken over: the agent is held, what you write goes out as the bot".to_owned()
+            "taken over: the agent pauses, and you write as the bot".to_owned()
         }
         Command::SendAsBot(_) => "sent as the bot".to_owned(),
         Command::GiveBackSession(_) => "given back: the agent answers again".to_owned(),

@@ -1,11 +1,11 @@
-//! How long a permission for a shape holds: what is offered, what is chosen, in words, and as it is sent.
+//! How long a session grant holds: what is offered, what is chosen, in words, and as it is sent.
 
 use crate::clock::Timestamp;
 use crate::console::format;
 use crate::protocol::approval::SHAPE_SECONDS;
 use crate::protocol::enums::DecisionScope;
 
-/// How long a permission for a shape holds. It never outlasts its session.
+/// How long a session grant holds. It never outlasts its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
     /// Until the turn ends that asked.

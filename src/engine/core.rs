@@ -167,7 +167,7 @@ impl Engine {
         parts.tools.add_family(agents::tool);
         let runs = RunAgent::new(parts.settings.paths.data_dir.clone());
         if let Err(error) = parts.tools.add(Arc::new(runs)) {
-            tracing::error!(%error, "no external agent can be started");
+            tracing::error!(%error, "cannot start external agents");
         }
         let started_at = parts.clock.now();
         let workspaces = parts.settings.channels.values();

@@ -111,7 +111,7 @@ async fn make(engine: &Engine, new: &NewDataset, output: &Path) -> Result<Datase
         .any(|column| engine.redactor.redact(&column.name) != column.name);
     if secret {
         return Err(Problem::invalid(
-            "a name of a column holds a secret: it is not kept",
+            "a column name contains a secret: Leverframe does not store it",
         ));
     }
     let now = engine.clock.now();
@@ -171,7 +171,7 @@ async fn make(engine: &Engine, new: &NewDataset, output: &Path) -> Result<Datase
     if let Err(error) = engine.persist(put).await {
         let removed = engine.store.remove_dataset_file(&lock, &dataset).await;
         if let Err(error) = removed {
-            tracing::warn!(%error, "the file of a dataset that is not kept stays until the next sweep");
+            tracing::warn!(%error, "cannot remove the file of a refused dataset; the next sweep removes it");
         }
         return Err(Problem::from(error));
     }
@@ -267,7 +267,7 @@ pub async fn of_message(
     Some(match add(engine, new).await {
         Ok(dataset) => format!("[{}]", told(&dataset)),
         Err(problem) => {
-            tracing::info!(%channel, %problem, "a table of a message is no dataset");
+            tracing::info!(%channel, %problem, "cannot make a dataset from a file of a message");
             format!("[`{name}` is no dataset: {}]", reveal_line(&problem.detail))
         }
     })
@@ -428,7 +428,7 @@ pub async fn delete(engine: &Engine, id: DatasetId, by: ActorRef) -> Result<Data
     let dataset = engine.write(DeleteDataset { id, by }).await?;
     let removed = engine.store.remove_dataset_file(&lock, &dataset).await;
     if let Err(error) = removed {
-        tracing::warn!(%error, "the file of a removed dataset stays until the next sweep");
+        tracing::warn!(%error, "cannot remove the file of a removed dataset; the next sweep removes it");
     }
     announce(engine, Some(&dataset.channel));
     Ok(dataset)
@@ -445,10 +445,10 @@ pub async fn recover(engine: &Engine) {
         Ok(swept) if swept.files > 0 => {
             tracing::info!(
                 files = swept.files,
-                "removed files of datasets that nothing names"
+                "removed dataset files without a database row"
             );
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "files of datasets that nothing names stay for now"),
+        Err(error) => tracing::warn!(%error, "cannot remove unused dataset files"),
     }
 }

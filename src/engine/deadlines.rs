@@ -29,8 +29,7 @@ pub async fn run(engine: Engine) {
             });
         if next.is_some_and(|next| next <= now) {
             let notice =
-                "Nobody decided in time, so this request ended. Ask again if it is still needed."
-                    .to_owned();
+                "This request expired: nobody decided. Ask again if it is still needed.".to_owned();
             match engine.persist(ExpireDue { now, notice }).await {
                 Ok(due) => {
                     for expired in due.approvals {
@@ -41,7 +40,7 @@ pub async fn run(engine: Engine) {
                         }
                     }
                 }
-                Err(error) => tracing::warn!(%error, "cannot expire what is due"),
+                Err(error) => tracing::warn!(%error, "cannot expire approvals"),
             }
         }
         announce_if_changed(&engine).await;

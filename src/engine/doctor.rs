@@ -113,7 +113,7 @@ pub fn configuration(settings: &Result<&Settings, Vec<String>>) -> Vec<Finding> 
         Err(faults) => {
             let faults = faults.iter();
             return faults
-                .map(|why| fail(about, why, "mend what it names"))
+                .map(|why| fail(about, why, "correct what it names"))
                 .collect();
         }
     };
@@ -251,7 +251,7 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
     }
     if let Some((since, reason)) = &found.held {
         findings.push(warn(
-            "held",
+            "emergency stop",
             format!("since {since}: {reason}"),
             "`leverframe release` resumes all work",
         ));
@@ -315,7 +315,7 @@ fn memory(facts: &Facts<'_>) -> Vec<Finding> {
         None => ok(about, "not run yet"),
         Some(run) => {
             let detail = format!(
-                "last run {} {}: {} archived, {} removed, {} given back{next}",
+                "last run {} {}: {} archived, {} removed, {} freed{next}",
                 run.at,
                 run.state,
                 run.report.archived,
@@ -539,7 +539,7 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
                 .map_or_else(String::new, |detail| format!(": {detail}"));
             let detail = format!("{}, {}{why}", channel.kind, channel.health.state);
             match channel.health.state {
-                ChannelState::Failed => fail(&about, detail, "mend what it names, then restart"),
+                ChannelState::Failed => fail(&about, detail, "correct what it names, then restart"),
                 ChannelState::Local | ChannelState::Starting | ChannelState::Connected => {
                     ok(&about, detail)
                 }
@@ -647,7 +647,7 @@ fn skills(list: &[Skill]) -> Vec<Finding> {
                     "{name} cannot be used: {}",
                     problem.as_deref().unwrap_or("?")
                 ),
-                "mend its files".to_owned(),
+                "correct its files".to_owned(),
             ),
             (SkillState::Missing, _) => (
                 format!("the files of {name} are gone; agents still get what was trusted"),

@@ -104,7 +104,7 @@ impl Engine {
         let open = match open {
             Ok(open) => open,
             Err(error) => {
-                tracing::warn!(%error, "cannot read what is to be sent");
+                tracing::warn!(%error, "cannot read the messages to send");
                 return 0;
             }
         };

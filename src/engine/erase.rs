@@ -107,7 +107,7 @@ pub async fn resume(engine: Engine) {
         Ok(Some(note)) => serde_json::from_str(&note).unwrap_or_default(),
         Ok(None) => return,
         Err(error) => {
-            tracing::warn!(%error, "cannot read whether an erasure is under way");
+            tracing::warn!(%error, "cannot read whether an erasure is in progress");
             return;
         }
     };
@@ -121,7 +121,7 @@ pub async fn resume(engine: Engine) {
     };
     loop {
         match erase(engine.clone(), text("person"), by.clone()).await {
-            Ok(_) => tracing::info!("went on with the erasure of a user, and ended it"),
+            Ok(_) => tracing::info!("finished the erasure of a user"),
             // A sweep, something being sent, a copy that waits for its release.
             Err(problem)
                 if matches!(

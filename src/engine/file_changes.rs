@@ -13,10 +13,10 @@ pub async fn recover(engine: &Engine) {
     match settled.await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            tracing::error!(%error, "changes of files that were cut off cannot be settled");
+            tracing::error!(%error, "cannot settle interrupted file changes");
         }
         Err(error) => {
-            tracing::error!(%error, "settling changes of files stopped on a defect of ours");
+            tracing::error!(%error, "a fault in Leverframe stopped the settlement of file changes");
         }
     }
 }
@@ -34,7 +34,7 @@ pub async fn forget_old(engine: &Engine) -> Result<u64, StoreError> {
     Ok(match forgotten.await {
         Ok(Ok(forgotten)) => forgotten,
         Ok(Err(error)) => {
-            tracing::warn!(%error, "old changes of files stay until the next sweep");
+            tracing::warn!(%error, "cannot remove old file changes; the next sweep tries again");
             0
         }
         Err(_) => 0,

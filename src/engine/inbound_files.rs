@@ -244,7 +244,7 @@ pub async fn transcribe(engine: Engine) {
                 Ok(Some(row)) => transcribe_one(&engine.current(), row).await,
                 Ok(None) => engine.delivery.recording_announced().await,
                 Err(error) => {
-                    tracing::warn!(%error, "the recordings cannot be read; looking again");
+                    tracing::warn!(%error, "cannot read which recordings to transcribe; trying again");
                     tokio::time::sleep(REST).await;
                 }
             }
@@ -268,7 +268,7 @@ async fn transcribe_one(engine: &Engine, row: InboundFileRow) {
         }
         Err(why) => {
             let why = engine.redactor.redact(&reveal_line(&why)).into_owned();
-            tracing::warn!(continuation = %row.continuation_id, %why, "a recording is not transcribed");
+            tracing::warn!(continuation = %row.continuation_id, %why, "cannot transcribe a recording");
             let told = format!("`{}` could not be transcribed: {why}.", row.name);
             (
                 format!("[it could not be transcribed: {why}]"),
@@ -285,7 +285,7 @@ async fn transcribe_one(engine: &Engine, row: InboundFileRow) {
         Ok(Some(session)) => engine.wake(session),
         Ok(None) => {}
         Err(error) => {
-            tracing::warn!(%error, "a transcript cannot be stored; trying again");
+            tracing::warn!(%error, "cannot store a transcript; trying again");
             tokio::time::sleep(REST).await;
         }
     }
@@ -380,6 +380,6 @@ async fn settle(engine: &Engine, call: EmbeddingCall, transcript: Option<&Transc
         failed: transcript.is_none(),
     };
     if let Err(error) = engine.store.write(settle).await {
-        tracing::warn!(%error, "a transcription counts as it was reserved");
+        tracing::warn!(%error, "cannot settle a transcription call; its whole reservation counts");
     }
 }

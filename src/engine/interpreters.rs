@@ -61,7 +61,7 @@ pub fn remove_left(engine: &Engine) {
     let place = engine.settings.paths.data_dir.join(SHELLS);
     match std::fs::remove_dir_all(&place) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            tracing::error!(%error, "files of earlier shells stay");
+            tracing::error!(%error, "cannot remove the files of earlier shells");
         }
         Ok(()) | Err(_) => {}
     }

@@ -58,7 +58,7 @@ async fn end(engine: &Engine, call: ToolCallId, new: NewPlaces) {
         new: redacted(engine, new),
     };
     if let Err(error) = engine.persist(end).await {
-        tracing::error!(%call, %error, "cannot store what the run left in the workspace; the next start looks again");
+        tracing::error!(%call, %error, "cannot record the leftovers of a run; the next start searches again");
     }
 }
 
@@ -104,7 +104,7 @@ pub async fn look_again(engine: &Engine, is_copy: bool) -> Result<(), Problem> {
             ..NewPlaces::default()
         });
         if !new.is_empty() {
-            tracing::warn!(call = %run.call_id, "a program whose run was cut off left places from which other programs run code; see the Queue");
+            tracing::warn!(call = %run.call_id, "an interrupted program left files in places from which other programs run code; see the Queue");
             new.interrupted = true;
         }
         end(engine, run.call_id, new).await;

@@ -91,7 +91,7 @@ fn about(engine: &Engine, gauges: &mut Gauges) {
     );
     gauges.flag(
         "emergency_stop_engaged",
-        "Whether an emergency stop holds everything",
+        "Whether an emergency stop is in force",
         engine.is_held(),
     );
     gauges.flag(
@@ -112,7 +112,7 @@ fn about(engine: &Engine, gauges: &mut Gauges) {
     listener(engine, gauges);
     gauges.one(
         "problems",
-        "What stands in the way of normal work, as `leverframe doctor` words it",
+        "Problems that prevent normal work, in the words of `leverframe doctor`",
         engine.problems().len() as f64,
     );
 }

@@ -88,7 +88,7 @@ impl Engine {
                 Ok(next) => next,
                 Err(error @ StoreError::Closed) => return Err(Problem::from(error)),
                 Err(error) => {
-                    tracing::warn!(%channel, %error, "cannot read the outbox; looking again");
+                    tracing::warn!(%channel, %error, "cannot read the outbox; trying again");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                     continue;
                 }
@@ -152,8 +152,8 @@ impl Engine {
         let is_own = async || self.read_here(move |reader| reader.is_own_word(id)).await;
         if self.is_held() && !is_own().await? {
             return Err(Problem::unavailable(
-                "held",
-                "an emergency stop holds all sends",
+                "emergency stop",
+                "an emergency stop blocks all sends",
             ));
         }
         crate::mutant!("sending_before_io" => return Ok(()));
@@ -334,7 +334,7 @@ fn note_unrecorded(id: OutboxId, recorded: Result<(), StoreError>) {
         Ok(()) => {}
         // Its end was recorded after all, or it was never begun.
         Err(StoreError::Conflict { .. }) => {}
-        Err(error) => tracing::warn!(%id, %error, "the end of a send could not be recorded"),
+        Err(error) => tracing::warn!(%id, %error, "cannot record the outcome of a send"),
     }
 }
 
@@ -376,6 +376,6 @@ fn outbound(row: OutboxRow) -> Option<Outbound> {
 async fn store_health(engine: &Engine, channel: &str, health: ChannelHealth) {
     let channel = channel.to_owned();
     if let Err(error) = engine.store.write(RecordHealth { channel, health }).await {
-        tracing::debug!(%error, "the health of a channel was not kept");
+        tracing::debug!(%error, "cannot store the health of a channel");
     }
 }

@@ -238,8 +238,8 @@ fn verdict_under(
         return lean(
             VerdictKind::Allow,
             match grant.continuation_id {
-                None => format!("this shape was allowed for the session by {}", grant.by),
-                Some(_) => format!("this shape was allowed for this turn by {}", grant.by),
+                None => format!("the same call was allowed for the session by {}", grant.by),
+                Some(_) => format!("the same call was allowed for this turn by {}", grant.by),
             },
             Some(Basis::Grant(grant.approval_id)),
         );

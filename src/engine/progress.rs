@@ -65,7 +65,7 @@ async fn look(engine: &Engine, now: Timestamp) -> Option<Timestamp> {
     let turns = match engine.store.read(|reader| reader.untold_turns()).await {
         Ok(turns) => turns,
         Err(error) => {
-            tracing::warn!(%error, "cannot read which chats wait");
+            tracing::warn!(%error, "cannot read the waiting chats");
             return Some(now.plus_seconds(60));
         }
     };

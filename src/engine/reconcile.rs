@@ -44,7 +44,7 @@ pub fn begin(engine: &Engine) {
         let calls = match engine.store.read(|reader| reader.unknown_calls()).await {
             Ok(calls) => calls,
             Err(error) => {
-                tracing::warn!(%error, "cannot read which outcomes are unknown");
+                tracing::warn!(%error, "cannot read the unknown outcomes");
                 return;
             }
         };
@@ -66,7 +66,7 @@ async fn look(engine: &Engine, call: UnknownCall) {
             engine.sessions.forget_probe(run);
         }
         Err(problem) => {
-            tracing::warn!(call = %call.call_id, %problem, "an unknown outcome stays a question");
+            tracing::warn!(call = %call.call_id, %problem, "cannot settle an unknown outcome; a person must decide");
         }
     }
 }
@@ -120,7 +120,7 @@ async fn ask_tool(engine: &Engine, rows: &TurnRows, row: &CallRow) -> Option<Pro
         })
     };
     let Some(tool) = engine.tools().get(&row.call.name) else {
-        return unclear("there is no such tool any more");
+        return unclear("the tool no longer exists");
     };
     if engine
         .tools()
@@ -130,7 +130,7 @@ async fn ask_tool(engine: &Engine, rows: &TurnRows, row: &CallRow) -> Option<Pro
         return unclear("the tool takes other arguments now");
     }
     let Ok(settings) = engine.channel(&rows.channel) else {
-        return unclear("its channel is not configured any more");
+        return unclear("its channel is no longer configured");
     };
     let cancel = engine.shutdown.child_token();
     let context = evaluate::run_context(

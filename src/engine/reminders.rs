@@ -32,7 +32,7 @@ pub async fn waiting(engine: &Engine, now: Timestamp) -> Waiting {
         .read(move |reader| Ok((reader.waiting_approvals(now)?, reader.on_call()?)))
         .await;
     let (approvals, on_call) = read.unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot read what waits for people");
+        tracing::warn!(%error, "cannot read the pending approvals");
         (Vec::new(), None)
     });
     Waiting {

@@ -85,7 +85,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     if recovery.quarantine {
         engine.emergency.set_quarantine(true);
         tracing::error!(
-            "the database was restored from a copy: quarantined, nothing runs and nothing is sent"
+            "the database is a restored copy: in quarantine, the engine runs and sends nothing"
         );
         engine.emergency.hold(ActiveStop {
             since: engine.clock.now(),
@@ -119,7 +119,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     }
     for id in &recovery.interrupted {
         if let Err(problem) = resume_by_policy(engine, *id).await {
-            tracing::warn!(continuation = %id, %problem, "stays interrupted");
+            tracing::warn!(continuation = %id, %problem, "cannot resume a continuation; it stays interrupted");
         }
     }
     gate::recover(engine).await?;

@@ -120,6 +120,6 @@ async fn go_on(engine: &Engine) {
                 engine.wake(session);
             }
         }
-        Err(error) => tracing::error!(%error, "cannot read what is pending"),
+        Err(error) => tracing::error!(%error, "cannot read the pending work"),
     }
 }

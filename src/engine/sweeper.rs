@@ -51,7 +51,7 @@ pub async fn run(engine: Engine) {
             // Never, or at a time that has not come: the clock was set back.
             Ok(_) => 0,
             Err(error) => {
-                tracing::warn!(%error, "cannot read when the last sweep was");
+                tracing::warn!(%error, "cannot read the time of the last sweep");
                 EVERY_MS
             }
         };
@@ -64,7 +64,7 @@ pub async fn run(engine: Engine) {
                 Err(problem) if problem.kind == ProblemKind::NotOffered => {
                     tracing::debug!(%problem, "not swept");
                 }
-                Err(problem) => tracing::warn!(%problem, "the sweep did not end well"),
+                Err(problem) => tracing::warn!(%problem, "the sweep failed"),
             }
         }
         tokio::select! {
@@ -224,15 +224,15 @@ impl Sweep<'_> {
             // Before the turns go too: the event of an approval says what the row of the approval holds.
             let before = rules.events_before.max(rules.history_before);
             match store.archive_events(before).await {
-                Ok(filed) => tracing::debug!(filed, "events are in the archive"),
+                Ok(filed) => tracing::debug!(filed, "archived events"),
                 Err(StoreError::Closed) => return Err(StoreError::Closed),
                 Err(StoreError::Conflict { what }) => {
-                    tracing::info!(what, "old events stay until the next sweep");
+                    tracing::info!(what, "the next sweep archives old events");
                     return Ok(());
                 }
                 // On a full disk the rest of the sweep makes room.
                 Err(error) => {
-                    tracing::error!(%error, "the event archive cannot be written: no event is removed");
+                    tracing::error!(%error, "cannot write the event archive: no event is removed");
                     return Ok(());
                 }
             }
@@ -247,8 +247,8 @@ impl Sweep<'_> {
         let before = rules.events_before.plus_seconds(-days * 24 * 3600);
         match store.sweep_event_archive(before).await {
             Ok(0) => {}
-            Ok(files) => tracing::info!(files, "old days of the event archive are removed"),
-            Err(error) => tracing::warn!(%error, "old days of the event archive stay for now"),
+            Ok(files) => tracing::info!(files, "removed old days of the event archive"),
+            Err(error) => tracing::warn!(%error, "cannot remove old days of the event archive"),
         }
         Ok(())
     }

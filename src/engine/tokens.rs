@@ -90,7 +90,7 @@ impl Engine {
                 login,
             };
             if let Err(error) = engine.store.write(written).await {
-                tracing::warn!(%error, "the use of a token is not written down");
+                tracing::warn!(%error, "cannot record the use of a token");
             }
         });
     }

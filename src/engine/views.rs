@@ -94,7 +94,7 @@ pub fn health(
     }
     if bridged && !engine.settings.channels.contains_key(name) {
         health.state = ChannelState::Failed;
-        health.detail = Some("not in the configuration any more".to_owned());
+        health.detail = Some("no longer in the configuration".to_owned());
     }
     health
 }
@@ -185,6 +185,6 @@ pub async fn announce_engine(engine: &Engine) {
                 engine: Box::new(status),
             },
         ),
-        Err(problem) => tracing::warn!(%problem, "consoles cannot be told how the engine stands"),
+        Err(problem) => tracing::warn!(%problem, "cannot send the state of the engine to consoles"),
     }
 }

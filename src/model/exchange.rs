@@ -46,7 +46,7 @@ pub async fn in_time(
         Err(_) => {
             let (events, bytes) = sink.sent();
             let got = match events {
-                0 => "nothing of it came".to_owned(),
+                0 => "no part of it arrived".to_owned(),
                 _ => format!("{bytes} bytes of text came in {events} pieces, and no end"),
             };
             Err(endpoint.error(Failure::new(

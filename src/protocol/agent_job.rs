@@ -1,6 +1,6 @@
 //! Jobs of external agents that Leverframe starts: a task, the runs of the program, and its answer.
 //!
-//! A job is a session of the channel `gate`, and each run of its program a turn of that session.
+//! A job is a session of the channel `gate`. Each run of its program is a turn of that session.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,35 +10,35 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::{AgentJobState, ExternalAgent};
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 
-/// The tool whose calls are the runs of a job.
+/// The tool whose calls start the runs of a job.
 pub const RUN_AGENT: &str = "run_agent";
-/// What the conversation keys of jobs begin with.
+/// Prefix of the conversation keys of jobs.
 pub const JOBS: &str = "job/";
 
 /// One run of a program: the arguments of [`RUN_AGENT`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentRun {
-    /// Which program.
+    /// The external agent that runs.
     pub agent: ExternalAgent,
-    /// The program's own id of its session, a UUID that we chose.
+    /// The program's own session id: a UUID that Leverframe chose.
     pub session: String,
-    /// Where it works; absolute.
+    /// Absolute path of its working directory.
     pub directory: String,
-    /// What it is to do.
+    /// The task for the agent.
     pub task: String,
-    /// The program's own id of the call that it deferred; none = it begins.
+    /// The program's own id of the call that it deferred; none = this is the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
 impl AgentRun {
-    /// The run that the arguments of a call stand for; none = they are of another call.
+    /// Reads a run from the arguments of a call; none = the call belongs to another tool.
     pub fn from_arguments(arguments: &Value) -> Option<Self> {
         Self::deserialize(arguments).ok()
     }
 
-    /// The conversation key of the program's session: that of its questions.
+    /// The conversation key of the program's session, where its questions are asked.
     pub fn conversation(&self) -> String {
         format!("{}/{}", self.agent, self.session)
     }
@@ -49,42 +49,42 @@ impl AgentRun {
     }
 }
 
-/// A job.
+/// A job of an external agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentJob {
-    /// Its id: that of the session of its runs.
+    /// Job id, which is the id of the session of its runs.
     pub id: SessionId,
-    /// Which program.
+    /// The external agent that does the task.
     pub agent: ExternalAgent,
-    /// The program's own id of its session.
+    /// The program's own session id.
     pub session: String,
-    /// Where it works.
+    /// Absolute path of its working directory, on the machine of the daemon.
     pub directory: String,
-    /// What it is to do: outside text.
+    /// The task for the agent: untrusted text.
     pub task: String,
-    /// Where it stands.
+    /// Current state.
     pub state: AgentJobState,
-    /// Why it stands there, where that needs words.
+    /// Why the job is in this state; none = the state says it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The approval that it waits for.
+    /// The approval that the job waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<ApprovalId>,
-    /// What the program answered in the end: outside text.
+    /// The program's final answer: untrusted text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// The newest run.
+    /// The turn of the newest run.
     pub continuation_id: ContinuationId,
-    /// How many times the program was started or is to be.
+    /// How many times the engine has started the program or will start it.
     pub runs: u32,
-    /// When it came.
+    /// When the job was created.
     pub created_at: Timestamp,
-    /// Last change.
+    /// When the job changed last.
     pub updated_at: Timestamp,
 }
 
 impl AgentJob {
-    /// Where it stands and what comes next, in a sentence. May hold outside text.
+    /// State and next step in one sentence. May contain untrusted text.
     pub fn meaning(&self) -> String {
         let product = self.agent.product();
         let detail = |before: &str| match &self.detail {

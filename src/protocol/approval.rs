@@ -17,18 +17,18 @@ use crate::protocol::rule::COMMANDS;
 use crate::protocol::schema;
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 
-/// Seconds a permission for one shape in one session holds where nobody says how long.
+/// How long a session grant lasts by default, in seconds: 8 hours.
 pub const SHAPE_SECONDS: u64 = 8 * 3600;
-/// Seconds that a permission or a rule holds at most, unless it holds until its session ends or is removed: a year.
+/// Longest life of a grant or rule that has an end, in seconds: 366 days.
 pub const MAX_LIFE_SECONDS: u64 = 366 * 24 * 3600;
 
-/// Seconds before its deadline at which a snoozed question is back.
+/// How many seconds before its deadline a snoozed question returns.
 const WAKE_SECONDS: i64 = 600;
 /// Longest snooze, in minutes: two days.
 pub const MAX_SNOOZE_MINUTES: u32 = 2 * 24 * 60;
 
-/// When a snooze of so many minutes ends: never later than ten minutes before the deadline. None = the deadline is too
-/// close for one.
+/// When a snooze of that many minutes ends, at least ten minutes before the deadline. None = the
+/// deadline is too close to snooze.
 pub fn snooze_end(now: Timestamp, minutes: u32, deadline: Option<Timestamp>) -> Option<Timestamp> {
     let wanted = now.plus_seconds(i64::from(minutes) * 60);
     let until = match deadline {
@@ -38,97 +38,104 @@ pub fn snooze_end(now: Timestamp, minutes: u32, deadline: Option<Timestamp>) -> 
     (until > now).then_some(until)
 }
 
-/// Who asked for what an approval gates.
+/// Who asked for the turn behind an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Requester {
     /// Stable id: `telegram:123456`, `operator:1000`, `token:ci`.
     pub id: String,
-    /// Display name as the platform gave it: outside text.
+    /// Display name from the platform: untrusted text.
     pub display: String,
-    /// Name under `[people]`, when linked.
+    /// Name under `[people]`; none = the id belongs to nobody there.
     pub person: Option<String>,
 }
 
-/// What models are told of who wrote a message and when, beside the display name. Kept with the message: whatever
-/// changes later, models read the same of it.
+/// What models read about the sender of a message, beside the display name. The engine stores it
+/// with the message, so that models read the same later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Speaker {
-    /// The same for all messages of one sender. Tells nothing about their platform id.
+    /// The same value for all messages of one sender. It does not reveal their platform id.
     pub id: String,
-    /// What they are here, in a word: `user`, `approver`, `owner`, `operator`, `program`, `routine`, `engine`.
+    /// Role of the sender: `user`, `approver`, `owner`, `operator`, `program`, `routine`, `engine`.
     pub role: String,
-    /// Day, time and offset in the time zone of this machine; without the time where answers are kept.
+    /// Day, time and UTC offset in this machine's time zone. The time is left out where responses
+    /// are cached.
     pub at: String,
 }
 
-/// What an operator is shown beside the arguments.
+/// What a card shows beside the arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Preview {
     /// Nothing beyond the arguments.
     None,
-    /// A unified diff of the files that would be written.
+    /// A unified diff of the files that the call would write.
     Diff {
-        /// Paths relative to the workspace, for a title; of many files the first.
+        /// Path relative to the workspace, for a title; the first one of several files.
         path: String,
-        /// The diff; complete, unless the approval is [`Approval::shortened`].
+        /// The diff; complete unless the approval is [`Approval::shortened`].
         unified: String,
     },
-    /// A program that would be run.
+    /// The program that the call would run.
     Exec {
-        /// One element per argument.
+        /// Program and arguments, one element each.
         argv: Vec<String>,
     },
-    /// Text that would be sent or shown.
+    /// Text that the call would send or show.
     Text {
-        /// The text; complete, unless the approval is [`Approval::shortened`].
+        /// The text; complete unless the approval is [`Approval::shortened`].
         text: String,
     },
 }
 
-/// Where a call would run. Part of the digest.
+/// Where a call would run. The digest covers it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanFacts {
-    /// Working directory.
+    /// Working directory of the call.
     #[serde(default)]
     pub cwd: Option<String>,
     /// The executable that the first argument resolves to.
     #[serde(default)]
     pub executable: Option<String>,
-    /// Variables set for the program beyond the allow-listed base.
+    /// Environment variables for the program, beyond the allow-listed base.
     #[serde(default)]
     pub env: Vec<(String, String)>,
-    /// The file or directory that a path leads to, links followed, as seen from the workspace.
+    /// The file or directory that the path leads to after following links, as seen from the
+    /// workspace.
     #[serde(default)]
     pub path: Option<String>,
-    /// The files that a call of several files leads to, as seen from the workspace. None of them through a link.
+    /// The files of a call that changes several, as seen from the workspace. No path follows a
+    /// link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// The host that an address leads to, in lower case.
+    /// Host of the address, in lower case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Files of the workspace that a command names, whose content is part of the digest. What they include is not.
+    /// Files in the workspace that the command names. The digest covers their content, but not the
+    /// files that they include.
     #[serde(default)]
     pub bound: Vec<String>,
-    /// Why these are not all that it names; no rule or permission covers such a call.
+    /// Why the digest does not cover every file that the command names. No rule or grant covers
+    /// such a call.
     #[serde(default)]
     pub unbound: Option<String>,
-    /// In words: `bubblewrap: workspace only, no network` or `unsandboxed`.
+    /// Sandbox in words: `bubblewrap: workspace only, no network` or `unsandboxed`.
     #[serde(default)]
     pub sandbox: Option<String>,
-    /// The external agent that makes the call; none = it runs here. Not part of the digest: its tool's name is.
+    /// The external agent that makes the call; none = the engine runs it. The digest covers only
+    /// the name of its tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalCaller>,
 }
 
 impl PlanFacts {
-    /// The directory that paths of the call are seen from: that of its external agent, else this one.
+    /// The directory that paths of the call start from: that of its external agent, or else this
+    /// one.
     pub fn workspace<'a>(&'a self, of_channel: &'a str) -> &'a str {
         let external = self.external.as_ref();
         external.map_or(of_channel, |external| external.directory.as_str())
     }
 
-    /// What of the files that a command names is bound, and what is not; none = it names none.
+    /// Which files that a command names the digest covers, and which not; none = it names none.
     pub fn binding(&self) -> Option<String> {
         if self.bound.is_empty() && self.unbound.is_none() {
             return None;
@@ -142,30 +149,32 @@ impl PlanFacts {
     }
 }
 
-/// A decision as it was recorded.
+/// A recorded decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
-    /// What.
+    /// What was decided.
     pub decision: DecisionKind,
-    /// How far.
+    /// How far an `approve` reaches.
     #[serde(default)]
     pub scope: Option<DecisionScope>,
-    /// When the permission for the shape ends; none = with its turn or session.
+    /// When the grant ends; none = with its turn or session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Label of the actor.
+    /// Label of who decided.
     pub by: String,
-    /// Where.
+    /// Where the decision was made.
     pub surface: Surface,
-    /// When.
+    /// When the decision was made.
     pub at: Timestamp,
-    /// The reason given.
+    /// The reason that came with the decision.
     #[serde(default)]
     pub reason: Option<String>,
-    /// The answer to a question that a running call asked; of other answers the call has the text.
+    /// The answer to a question that a running call asked. The result of the call contains every
+    /// other answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// The call does not start before then, and `revoke` takes the approval back; none = it starts at once.
+    /// Earliest start of the call; until then `revoke` takes the approval back. None = it starts at
+    /// once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_at: Option<Timestamp>,
 }
@@ -175,25 +184,26 @@ pub struct Decision {
 pub struct FirstApproval {
     /// Name under `[people]`.
     pub person: String,
-    /// Where.
+    /// Where they allowed it.
     pub surface: Surface,
-    /// When.
+    /// When they allowed it.
     pub at: Timestamp,
-    /// The revision that they allowed; another one takes two people anew.
+    /// The revision that they allowed. A new revision needs two people again.
     pub revision: u32,
 }
 
 impl FirstApproval {
-    /// How far it is, in words.
+    /// How far the approval is, in words.
     pub fn in_words(&self) -> String {
         format!("1 of 2 people allow it: {}", self.person)
     }
 }
 
-/// What comes before a risk in a list of what two people must allow.
+/// Prefix of a risk in the list of what two people must allow.
 pub const RISK_ENTRY: &str = "risk:";
 
-/// Whether a list of tools (`bash`, `mcp__files__*`) and risks (`risk:high`: this and any higher one) covers a call.
+/// Whether a list of tools (`bash`, `mcp__files__*`) and risks (`risk:high`: high and above) covers
+/// a call.
 pub fn takes_two(list: &[String], tool: &str, risk: Risk) -> bool {
     list.iter()
         .any(|entry| match entry.strip_prefix(RISK_ENTRY) {
@@ -205,122 +215,124 @@ pub fn takes_two(list: &[String], tool: &str, risk: Risk) -> bool {
         })
 }
 
-/// A message of the conversation before a call.
+/// A message that came before a call in its conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PriorMessage {
-    /// Display name of who wrote it: outside text; none = the bot.
+    /// Display name of the sender: untrusted text; none = the bot.
     pub sender: Option<String>,
-    /// How it begins: outside text.
+    /// Start of the message: untrusted text.
     pub text: String,
 }
 
-/// What happened to an earlier call of the same tool on the same channel.
+/// An earlier call of the same tool on the same channel, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SimilarCall {
     /// One-line preview of its arguments.
     pub preview: String,
-    /// What the policy said.
+    /// The verdict of the policy.
     pub verdict: VerdictKind,
-    /// What a person said, if asked.
+    /// The decision of a person; none = nobody was asked.
     pub decision: Option<DecisionKind>,
-    /// Who.
+    /// Label of who decided.
     pub by: Option<String>,
-    /// When.
+    /// When the call happened.
     pub at: Timestamp,
 }
 
-/// An approval with everything a card shows. Every field that quotes outside text must go through
+/// An approval with everything a card shows. Every field that quotes untrusted text must go through
 /// `text::untrusted` before it reaches a screen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
-    /// Id; the same across restarts.
+    /// Id; it stays the same across restarts.
     pub id: ApprovalId,
     /// Six letters and digits for `/approve CODE` and for confirming critical calls.
     pub short_code: String,
-    /// What is asked.
+    /// What kind of question it is.
     pub kind: ApprovalKind,
-    /// Where it stands.
+    /// Current state.
     pub state: ApprovalState,
-    /// Lower-case hex SHA-256 over the full plan.
+    /// SHA-256 of the full plan, in lower-case hex. A decision must quote it.
     pub digest: String,
-    /// Starts at 1; rises with each edit and each return to pending.
+    /// Starts at 1 and rises with each edit and each return to pending.
     pub revision: u32,
     /// Tool name; empty when no tool is involved.
     pub tool: String,
-    /// The arguments; whole, unless it is [`Approval::shortened`].
+    /// The arguments; complete unless [`Approval::shortened`].
     pub args: serde_json::Value,
     /// What the call touches.
     pub access: Access,
-    /// Its recovery class.
+    /// What recovery may assume about the call after a crash.
     pub effect: Effect,
-    /// Its risk.
+    /// How much harm the call can do.
     pub risk: Risk,
-    /// Why it has that risk, one reason a line.
+    /// Reasons for the risk, one a line.
     pub risk_reasons: Vec<String>,
-    /// Which untrusted content is in context, one a line; empty = none.
+    /// Untrusted content in the context, one entry a line; empty = none.
     pub taint: Vec<String>,
-    /// Diff, argv or text.
+    /// The diff, program or text that the card shows.
     pub preview: Preview,
-    /// Where it would run.
+    /// Where the call would run.
     #[serde(default)]
     pub plan: PlanFacts,
-    /// What the model gave as its reason: outside text.
+    /// The model's own reason for the call: untrusted text.
     #[serde(default)]
     pub model_reason: Option<String>,
     /// Channel name.
     pub channel: String,
     /// Conversation key.
     pub conversation: String,
-    /// Who asked.
+    /// Who asked for the turn.
     pub requester: Requester,
-    /// Its session (none for pairing and policy items).
+    /// Its session; none for pairing and policy items.
     pub session_id: Option<SessionId>,
-    /// Its continuation.
+    /// The continuation (turn) that asks.
     pub continuation_id: Option<ContinuationId>,
-    /// Its tool call.
+    /// The tool call that waits for it.
     pub tool_call_id: Option<ToolCallId>,
-    /// Why it asks.
+    /// The verdict of the policy, with the rule that asks.
     pub verdict: Verdict,
-    /// Decisions it accepts.
+    /// Decisions that it accepts.
     pub offered: Vec<DecisionKind>,
-    /// When it was asked.
+    /// When the engine asked.
     pub requested_at: Timestamp,
-    /// When it expires.
+    /// When it expires; none = it has no deadline.
     pub expires_at: Option<Timestamp>,
-    /// The recorded decision.
+    /// The recorded decision; none = there is none.
     pub decision: Option<Decision>,
-    /// What happened to the last five of this tool on this channel, newest first.
+    /// The last five calls of this tool on this channel with their outcomes, newest first.
     #[serde(default)]
     pub similar: Vec<SimilarCall>,
-    /// The last three messages that led to the call, oldest first.
+    /// The last three messages before the call, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<PriorMessage>,
-    /// A free-text line for kinds without a tool (what budget ran out, what the delivery was).
+    /// A line for kinds without a tool, such as which budget ran out or which delivery is unknown.
     #[serde(default)]
     pub question: Option<String>,
-    /// Whether a card reached somebody; false = nobody was notified outside the console.
+    /// Whether a card reached somebody; false = only consoles show the question.
     #[serde(default)]
     pub notified: bool,
-    /// How many times people were reminded of it in chats: the highest number of one person.
+    /// How many reminders one person received in chats; the highest number of anybody.
     #[serde(default, skip_serializing_if = "schema::is_default")]
     pub reminders: u32,
-    /// Why the policy would never use a permission for the session: it asks about this call all the same.
+    /// Why a session grant would never apply: the policy asks about such a call every time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_only: Option<String>,
-    /// What is known of the call or delivery whose outcome is asked for (kinds `resolve_unknown` and `resend`).
+    /// What is known of a call or delivery with an unknown outcome (kinds `resolve_unknown` and
+    /// `resend`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<Box<UnknownOutcome>>,
-    /// Whom it waits for in particular, while it is pending; everybody who may decide it still can.
+    /// To whom the question is assigned while it is pending. Everybody who may decide it still can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment: Option<Box<Assignment>>,
-    /// Who has allowed it as it is, where two people must.
+    /// The first person who allowed it, where two must.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<Box<FirstApproval>>,
-    /// Who heard of it because nobody decided, and who hears of it next; none = its channel has no escalation policy.
+    /// Its escalation: the steps so far and the next one; none = its channel has no escalation
+    /// policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Box<Escalation>>,
-    /// Whether the arguments or the preview are cut, as in lists, snapshots and events. The approval asked for by its
-    /// id has them whole.
+    /// Whether the arguments or the preview are cut, as in lists, snapshots and events. A request
+    /// for the approval by its id returns them whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shortened: bool,
 }
@@ -342,20 +354,21 @@ impl Approval {
         self.shortened = args || preview;
     }
 
-    /// Whether both ask about exactly the same: one id, revision and digest.
+    /// Whether both approvals ask exactly the same: same id, revision and digest.
     pub fn asks_the_same(&self, other: &Self) -> bool {
         (self.id, self.revision) == (other.id, other.revision) && self.digest == other.digest
     }
 
-    /// Takes the whole content from one that asks about the same.
+    /// Copies the whole content from an approval that asks the same.
     pub fn take_content(&mut self, whole: &Self) {
         self.args.clone_from(&whole.args);
         self.preview.clone_from(&whole.preview);
         self.shortened = whole.shortened;
     }
 
-    /// Why no rule can let calls like it run, as far as the question tells: only one that denies is offered. None = one
-    /// can. The policy may have changed since it was asked.
+    /// Why no rule can let such calls run, as far as the question tells; a card then offers only a
+    /// rule that denies. None = a rule can. The policy may have changed since the question was
+    /// asked.
     pub fn rules_only_deny(&self) -> Option<String> {
         if self.risk == Risk::Critical {
             Some("critical risk always asks".to_owned())
@@ -371,7 +384,8 @@ impl Approval {
         choices(self.kind, &self.args)
     }
 
-    /// What an answer to it says: the choice that it names by its number or in other case, else the answer itself.
+    /// What a typed answer means: the choice that it names by number or in other case, or else the
+    /// answer itself.
     pub fn answer_said<'a>(&'a self, answer: &'a str) -> &'a str {
         let answer = answer.trim();
         let choices = self.choices();
@@ -385,13 +399,13 @@ impl Approval {
         named.or_else(numbered).copied().unwrap_or(answer)
     }
 
-    /// Why what it asks about cannot be rehearsed, as far as the question tells; none = it can.
+    /// Why it cannot be rehearsed, as far as the question tells; none = it can.
     pub fn not_rehearsed(&self) -> Option<&'static str> {
         let sandbox = self.plan.sandbox.as_deref().unwrap_or_default();
         if self.kind != ApprovalKind::Execute || self.tool != COMMANDS {
             Some("only a command can be rehearsed")
         } else if self.state != ApprovalState::Pending {
-            Some("it does not wait any more")
+            Some("it is no longer pending")
         } else if !sandbox.starts_with("bubblewrap") {
             Some("no sandbox is proved on the daemon's machine, so nothing is rehearsed there")
         } else {
@@ -402,14 +416,14 @@ impl Approval {
     /// Why it cannot be allowed for the session; none = it can.
     pub fn only_once(&self) -> Option<&str> {
         if self.kind != ApprovalKind::Execute || self.session_id.is_none() {
-            Some("only calls have a shape")
+            Some("only a call can be allowed for the session")
         } else {
             only_once(self.risk, &self.taint, self.once_only.as_deref())
         }
     }
 }
 
-/// The answers that an approval of this kind, about a call with these arguments, offers; empty = none.
+/// The answers that an approval of this kind offers for a call with these arguments; empty = none.
 pub fn choices(kind: ApprovalKind, args: &serde_json::Value) -> Vec<&str> {
     let is_question = kind == ApprovalKind::Question;
     let listed = args
@@ -421,8 +435,8 @@ pub fn choices(kind: ApprovalKind, args: &serde_json::Value) -> Vec<&str> {
         .collect()
 }
 
-/// Why a call is allowed once and never for the session; none = a permission for the session can be given and used.
-/// `always_asks` is the reason for which the policy asks each time.
+/// Why a call can only be allowed once; none = a session grant is possible and would apply.
+/// `always_asks` is the reason why the policy asks each time.
 pub fn only_once<'a>(
     risk: Risk,
     taint: &[String],
@@ -437,22 +451,23 @@ pub fn only_once<'a>(
     }
 }
 
-/// What is known of something that was under way when its outcome was lost.
+/// What is known of a call or delivery whose outcome was lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnknownOutcome {
-    /// When it began; none = that was not recorded.
+    /// When it began; none = not recorded.
     pub started_at: Option<Timestamp>,
-    /// Which start or send it was, from 1.
+    /// Number of this start or send, from 1.
     pub attempt: u32,
-    /// Starts or sends there have been by now.
+    /// Starts or sends so far.
     pub attempts: u32,
-    /// Epoch of the process that began it.
+    /// Boot counter (`epoch`) of the process that began it.
     pub epoch: u64,
-    /// The idempotency key that went along, or would have where the other side takes one.
+    /// The idempotency key that was sent, or would have been sent to a side that takes one.
     pub key: String,
-    /// What is known: the last word of the tool or the platform, or how the process ended. Outside text.
+    /// What is known: the last message of the tool or platform, or how the process ended. Untrusted
+    /// text.
     pub known: Option<String>,
-    /// The message, for deliveries.
+    /// The message; none = it is about a call.
     #[serde(default)]
     pub delivery: Option<UnknownDelivery>,
 }
@@ -460,14 +475,14 @@ pub struct UnknownOutcome {
 /// The message whose delivery is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnknownDelivery {
-    /// Its id.
+    /// Delivery id.
     pub id: OutboxId,
-    /// What it is for.
+    /// What the message is for.
     pub class: OutboxClass,
     /// Part number from 1.
     pub part: u32,
     /// Number of parts.
     pub parts: u32,
-    /// The whole text as it was being sent: outside text; empty for cards.
+    /// The whole text that was sent: untrusted text; empty for cards.
     pub text: String,
 }

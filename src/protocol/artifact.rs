@@ -1,4 +1,4 @@
-//! Content that is kept in a file of its own and referred to by its hash.
+//! Content that lives in a file of its own, named by its hash.
 //!
 //! An artifact never changes: its name is the SHA-256 of its content.
 
@@ -13,10 +13,11 @@ use crate::clock::Timestamp;
 use crate::protocol::hex::{from_hex, hex};
 use crate::protocol::schema;
 
-/// What stands before the hash where an artifact is named in a text or as a path.
+/// Prefix of a hash where a text or a path names an artifact.
 pub const ARTIFACT_PREFIX: &str = "artifact:";
 
-/// SHA-256 of an artifact's content. In text, 64 lower-case hex digits; read with or without `artifact:` before them.
+/// SHA-256 of an artifact's content. Written as 64 lower-case hex digits; read with or without the
+/// prefix `artifact:`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactHash([u8; 32]);
 
@@ -36,12 +37,12 @@ impl ArtifactHash {
         self.0
     }
 
-    /// The hash that is these 32 bytes.
+    /// The hash with these 32 bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// How a text refers to it: `artifact:` and the digits.
+    /// How a text refers to the artifact: `artifact:` and the digits.
     pub fn reference(self) -> String {
         format!("{ARTIFACT_PREFIX}{self}")
     }
@@ -96,12 +97,12 @@ impl<'de> Deserialize<'de> for ArtifactHash {
     }
 }
 
-/// Where the whole of a shortened content is.
+/// Where the whole of cut content is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRef {
-    /// Its name.
+    /// Hash of the content.
     pub hash: ArtifactHash,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Media type, for example `text/plain; charset=utf-8`.
     pub media_type: String,
@@ -110,53 +111,55 @@ pub struct ArtifactRef {
 /// An artifact with its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Artifact {
-    /// Its name.
+    /// Hash of the content.
     pub hash: ArtifactHash,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Media type.
+    /// Media type, for example `text/plain; charset=utf-8`.
     pub media_type: String,
-    /// When it was first stored.
+    /// When the engine first stored it.
     pub created_at: Timestamp,
-    /// The content: outside text, redacted before it was stored. Empty when the content is not text.
+    /// The content as text: untrusted, redacted before storage. Empty when the content is not text.
     pub text: String,
-    /// The content in base64 when it is not text.
+    /// The content in base64, when it is not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
 }
 
-/// MiB that `[attachments] max_mib` can be at most. No chat platform gives a bot larger files.
+/// Largest allowed value of `[attachments] max_mib`, in MiB. No chat platform gives a bot larger
+/// files.
 pub const MAX_ATTACHED_MIB: u64 = 20;
-/// Files that `[attachments] max_files` can be at most.
+/// Largest allowed value of `[attachments] max_files`.
 pub const MAX_ATTACHMENTS: usize = 50;
 
-/// A file as the sender of a message gives it.
+/// A file from the sender of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAttachment {
-    /// Name, for example `report.pdf`. Directories in it are left out.
+    /// Name, for example `report.pdf`. The engine drops directories in it.
     pub name: String,
-    /// Media type, for example `application/pdf`. `application/octet-stream` when it is not given.
+    /// Media type, for example `application/pdf`; default `application/octet-stream`.
     #[serde(default)]
     pub media_type: Option<String>,
-    /// The content in base64. The files of one message have at most `[attachments] max_mib`.
+    /// The content in base64. All files of one message together have at most `[attachments]
+    /// max_mib`.
     pub data: String,
 }
 
 /// A file that came with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attachment {
-    /// Where tools find it: a path in the workspace of the channel.
+    /// Path in the workspace of the channel, where tools find it.
     pub path: String,
     /// The content.
     #[serde(flatten)]
     pub artifact: ArtifactRef,
 }
 
-/// A file that goes to the conversation with an answer.
+/// A file that the agent sends to the conversation with an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SentFile {
-    /// Its name, without directories.
+    /// File name without directories.
     pub name: String,
     /// The content.
     #[serde(flatten)]
@@ -164,7 +167,7 @@ pub struct SentFile {
 }
 
 impl SentFile {
-    /// Name, media type, size and artifact in a line. The name is outside text.
+    /// Name, media type, size and artifact in one line. The name is untrusted text.
     pub fn line(&self) -> String {
         let ArtifactRef {
             hash,
@@ -179,7 +182,7 @@ impl SentFile {
     }
 }
 
-/// The media type that the end of a name says, of the kinds that models and people use most.
+/// The media type for the ending of a file name, for the types that models and people use most.
 pub fn media_type_of(name: &str) -> Option<&'static str> {
     let (_, end) = name.rsplit_once('.')?;
     Some(match end.to_ascii_lowercase().as_str() {

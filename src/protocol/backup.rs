@@ -1,4 +1,4 @@
-//! What a backup holds, and what making or restoring one gave.
+//! What a backup contains, and the results of making, verifying and restoring one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::uncertain::UncertainTotals;
 
-/// Ending of the directory beside the data directory in which a restore unpacks.
+/// Ending of the directory beside the data directory into which a restore unpacks.
 pub const RESTORING: &str = ".restoring";
 
 /// Version of the layout of a backup file. A reader refuses a newer one.
@@ -18,41 +18,42 @@ pub const BACKUP_FORMAT: u32 = 2;
 pub struct BackupMember {
     /// Path inside the file: `leverframe.db`, `artifacts/…`, `config/…`.
     pub path: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Lower-case hex SHA-256.
+    /// SHA-256 in lower-case hex.
     pub sha256: String,
 }
 
-/// First member of a backup: what the rest must be. Unknown fields are of a newer version of the same format.
+/// First member of a backup: it describes the rest. A reader ignores unknown fields, which newer
+/// versions of the same format may add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackupManifest {
-    /// [`BACKUP_FORMAT`].
+    /// Format version: [`BACKUP_FORMAT`].
     pub format: u32,
-    /// Version of the program that made it.
+    /// Version of Leverframe that made the backup.
     pub version: String,
     /// Schema version of the database.
     pub schema: i64,
     /// Boot counter of the database.
     pub epoch: u64,
-    /// Number of its last event; 0 = none.
+    /// Number of the last event; 0 = none.
     pub last_event_seq: u64,
-    /// Number of its last audit row; 0 = none.
+    /// Number of the last audit row; 0 = none.
     pub audit_seq: u64,
-    /// Lower-case hex hash of that row.
+    /// Hash of that audit row, in lower-case hex.
     pub audit_hash: String,
-    /// When it was made.
+    /// When the backup was made.
     pub created_at: Timestamp,
-    /// Everything else in it, in order.
+    /// All other members, in order.
     pub members: Vec<BackupMember>,
 }
 
-/// What is in a backup, for people.
+/// What a backup contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackupReport {
-    /// The file.
+    /// Path of the backup file.
     pub path: String,
-    /// Its bytes.
+    /// Size of the file in bytes.
     pub size: u64,
     /// Sessions in it.
     pub sessions: u64,
@@ -60,7 +61,7 @@ pub struct BackupReport {
     pub continuations: u64,
     /// Continuations that had not ended.
     pub open_continuations: u64,
-    /// Approvals that waited.
+    /// Approvals that were pending.
     pub pending_approvals: u64,
     /// Artifacts in it.
     pub artifacts: u64,
@@ -68,65 +69,65 @@ pub struct BackupReport {
     pub config_files: u64,
     /// Number of the last event in it.
     pub last_event_seq: u64,
-    /// When it was made.
+    /// When the backup was made.
     pub created_at: Timestamp,
-    /// How long that took, in milliseconds.
+    /// How long making it took, in milliseconds.
     pub duration_ms: u64,
-    /// What was left out or changed, in words.
+    /// What the backup leaves out or changed, in words.
     pub notes: Vec<String>,
 }
 
-/// What restoring a backup into a directory that went away again has shown.
+/// What a trial restore into a temporary directory showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackupVerification {
-    /// The backup.
+    /// Path of the backup file.
     pub path: String,
-    /// When it was made.
+    /// When the backup was made.
     pub created_at: Timestamp,
-    /// Version of the program that made it.
+    /// Version of Leverframe that made it.
     pub version: String,
     /// Schema version of its database.
     pub schema: i64,
-    /// The schema version that its database was brought to; none = it has this program's.
+    /// The schema version after migration; none = no migration was needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrated_to: Option<i64>,
-    /// Files in it, each with the size and the SHA-256 that the manifest says.
+    /// Files in it, each with the size and SHA-256 that the manifest lists.
     pub members: u64,
-    /// Their bytes.
+    /// Size of these files in bytes.
     pub bytes: u64,
-    /// Rules of the database that were checked.
+    /// Consistency rules that were checked.
     pub rules: u64,
-    /// Rows that they looked at.
+    /// Database rows that the rules read.
     pub rows: u64,
-    /// Rows of the audit, whose chain holds.
+    /// Audit rows; their hash chain is intact.
     pub audit_rows: u64,
     /// Sessions in it.
     pub sessions: u64,
     /// Continuations in it.
     pub continuations: u64,
-    /// Artifacts in it, each with the content that its name says.
+    /// Artifacts in it, each with the content that its hash names.
     pub artifacts: u64,
     /// Configuration files in it.
     pub config_files: u64,
-    /// What does not hold; empty = it can be relied on.
+    /// Violations that were found; empty = the backup can be restored.
     pub violations: Vec<String>,
-    /// How long that took, in milliseconds.
+    /// How long the verification took, in milliseconds.
     pub duration_ms: u64,
 }
 
-/// What restoring a backup gave.
+/// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RestoreReport {
-    /// The backup.
+    /// Path of the backup file.
     pub backup: String,
-    /// When it was made.
+    /// When the backup was made.
     pub created_at: Timestamp,
-    /// The data directory it lies in now.
+    /// The data directory that the restore filled.
     pub data_dir: String,
-    /// Where what was there before lies now.
+    /// Where the previous data directory is now; none = there was none.
     pub moved_aside: Option<String>,
-    /// Configuration files that were written.
+    /// Configuration files that the restore wrote.
     pub config_files: Vec<String>,
-    /// What is uncertain in it.
+    /// What the restored database leaves uncertain.
     pub uncertain: UncertainTotals,
 }

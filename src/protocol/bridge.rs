@@ -1,6 +1,7 @@
-//! What passes between the engine and a bridge: inbound items, outbound parts, and how sends ended.
+//! What passes between the engine and a bridge: inbound items, outbound parts, and outcomes of
+//! sends.
 //!
-//! Plain data; the promises that go with it are on `client::channel_port::ChannelPort`.
+//! Plain data; `client::channel_port::ChannelPort` states the promises that go with it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,201 +17,205 @@ use crate::protocol::ids::{ContinuationId, InboxId, OutboxId, SessionId};
 pub struct Sender {
     /// Stable platform id without the platform prefix, for example `123456`.
     pub id: String,
-    /// Display name: outside text.
+    /// Display name: untrusted text.
     pub display: String,
-    /// Written by a bot.
+    /// Whether a bot wrote it.
     pub is_bot: bool,
 }
 
-/// What came in.
+/// Content of an inbound item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum InboundBody {
     /// A text message. Slash commands arrive here too.
     Text {
-        /// The text, whole: outside text.
+        /// The whole text: untrusted text.
         text: String,
         /// Whether it is a direct message to the bot.
         direct: bool,
         /// Whether the bot was mentioned, replied to or addressed by command.
         addressed: bool,
-        /// Forwarded, quoted or edited: may ask, never decides.
+        /// Whether the message is forwarded, quoted or edited. Such a message may ask, but never
+        /// decides.
         indirect: bool,
-        /// Files that came with it. The text may be empty then.
+        /// Files that came with the message. The text may then be empty.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<InboundFile>,
-        /// What messages have in common that a person sent as one, for example an album.
+        /// Key that messages share which a person sent as one, for example an album.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<String>,
     },
     /// A button was pressed.
     Click {
-        /// The opaque one-shot token the button carried.
+        /// The opaque one-time token of the button.
         token: String,
     },
-    /// A message without text and without a file that can be fetched: a poll, a location. Nobody reads it; its sender is
-    /// told.
+    /// A message without text or downloadable file, such as a poll or a location. The agent does
+    /// not read it, and the engine tells the sender.
     Media {
-        /// What, in a few words: `a poll`.
+        /// What it is, in a few words: `a poll`.
         what: String,
         /// Whether it is a direct message to the bot.
         direct: bool,
         /// Whether the bot was replied to.
         addressed: bool,
     },
-    /// Something we do not handle (or could not decode); recorded so that the cursor moves.
+    /// An item that the bridge cannot handle or decode. The engine records it so that the cursor
+    /// moves.
     Other {
-        /// What, in a few words.
+        /// What it is, in a few words.
         what: String,
     },
 }
 
-/// A file of a message, still at the platform.
+/// A file of a message, still on the platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InboundFile {
-    /// What the bridge fetches it by. Opaque, and may differ when the platform delivers the message again.
+    /// What the bridge downloads it by. Opaque; may differ when the platform delivers the message
+    /// again.
     pub reference: String,
-    /// Its name, as the sender gave it: outside text.
+    /// File name from the sender: untrusted text.
     pub name: String,
-    /// Media type, as the platform says.
+    /// Media type according to the platform.
     pub media_type: Option<String>,
-    /// Bytes, as the platform says.
+    /// Size in bytes according to the platform.
     pub size: Option<u64>,
 }
 
-/// A file of a message that the bridge is to fetch.
+/// A file of a message that the bridge should download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRequest {
-    /// Its number.
+    /// Number of the request.
     pub id: i64,
-    /// [`InboundFile::reference`].
+    /// The `reference` of the file, as [`InboundFile::reference`] gave it.
     pub reference: String,
-    /// Most bytes that are read.
+    /// Most bytes to read.
     pub max_bytes: u64,
 }
 
-/// How a fetch ended.
+/// How a download ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FetchedFile {
     /// The whole content.
     Content(Vec<u8>),
-    /// It cannot be had.
+    /// The file cannot be downloaded.
     Failed {
         /// Why, redacted.
         error: String,
     },
 }
 
-/// One inbound item with the position after it.
+/// One inbound item with the cursor after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Inbound {
-    /// Unique per account and kind of item; redelivery has the same key.
+    /// Unique per account and kind of item; a redelivered item has the same key.
     pub dedupe_key: String,
     /// Opaque position to resume from once this item is durable.
     pub cursor: Option<String>,
     /// Conversation key: chat, thread or topic.
     pub conversation: String,
-    /// Human name of the conversation: outside text.
+    /// Human-readable name of the conversation: untrusted text.
     pub conversation_title: Option<String>,
-    /// Who; none = the platform did not say, which authorises nothing.
+    /// The sender; none = the platform did not name one, so the item authorises nothing.
     pub sender: Option<Sender>,
-    /// What.
+    /// The content.
     pub body: InboundBody,
-    /// The platform's id of the message, to reply to.
+    /// The platform's message id, for replies.
     pub message_ref: Option<String>,
 }
 
-/// A message that shows in a chat how far a turn has come. There is one for each turn, and it goes when the turn ends.
+/// A message that shows the progress of a turn in a chat. There is one for each turn, and the
+/// bridge removes it when the turn ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressMessage {
-    /// The turn.
+    /// The turn (continuation).
     pub continuation_id: ContinuationId,
-    /// Key of the conversation, as the platform knows it.
+    /// Conversation key on the platform.
     pub conversation: String,
-    /// What it says: Markdown. None = the message goes.
+    /// Text in Markdown; none = remove the message.
     pub text: Option<String>,
 }
 
-/// A progress message that a chat has.
+/// A progress message that a chat shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownProgress {
-    /// The turn.
+    /// The turn (continuation).
     pub continuation_id: ContinuationId,
-    /// Key of the conversation.
+    /// Conversation key on the platform.
     pub conversation: String,
-    /// The platform's id of the message.
+    /// The platform's message id.
     pub message_ref: String,
 }
 
-/// What became of an inbound item. When this exists, the item is durable.
+/// What the engine did with an inbound item. The answer means that the item is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ingestion {
-    /// Its row.
+    /// Id of its row in the inbox.
     pub inbox_id: InboxId,
-    /// What became of it.
+    /// What became of the item.
     pub disposition: Disposition,
-    /// The turn it queued.
+    /// The turn that it queued.
     pub continuation_id: Option<ContinuationId>,
-    /// The session it belongs to.
+    /// The session that it belongs to.
     pub session_id: Option<SessionId>,
-    /// Whether it had been delivered before.
+    /// Whether the platform had delivered the item before.
     pub repeated: bool,
-    /// A few words for the platform's own acknowledgement of a click (a toast).
+    /// A few words for the platform's own acknowledgement of a click, such as a toast.
     pub feedback: Option<String>,
 }
 
 /// A button of a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CardButton {
-    /// What it says.
+    /// Label of the button.
     pub label: String,
-    /// Opaque one-shot token, at most 32 ASCII characters.
+    /// Opaque one-time token, at most 32 ASCII characters.
     pub token: String,
 }
 
-/// What is to be sent.
+/// Content of an outbound part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OutboundBody {
     /// Markdown to render for the platform.
     Markdown {
-        /// Source.
+        /// Markdown source.
         text: String,
     },
     /// A file.
     File(SentFile),
-    /// An approval to render with its buttons (none = its risk is above what may be decided from chat).
+    /// An approval to render with its buttons. No buttons = chats may not decide at its risk.
     Card {
-        /// As it stands now.
+        /// The approval in its current state.
         approval: Box<Approval>,
         /// Buttons in order.
         buttons: Vec<CardButton>,
     },
-    /// An earlier card, now disarmed: edit the message and remove the buttons.
+    /// A card sent earlier that is settled now: edit the message and remove its buttons.
     CardUpdate {
-        /// As it stands now.
+        /// The approval in its current state.
         approval: Box<Approval>,
-        /// Platform id of the message that shows the card.
+        /// The platform's id of the message with the card.
         external_ref: String,
     },
 }
 
-/// One part to send. Parts of one conversation are handed out strictly in order.
+/// One part to send. The engine hands out the parts of one conversation strictly in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outbound {
-    /// Its row.
+    /// Delivery id.
     pub id: OutboxId,
     /// Conversation key.
     pub conversation: String,
-    /// What for.
+    /// What the part is for.
     pub class: OutboxClass,
-    /// What.
+    /// The content.
     pub body: OutboundBody,
-    /// Platform id of the message it answers.
+    /// The platform's id of the message that it answers.
     pub reply_to: Option<String>,
-    /// 24 hex characters, stable across attempts, for platforms with send keys.
+    /// 24 hex characters, the same for all attempts, for platforms with idempotency keys.
     pub idempotency_key: String,
-    /// How often it was handed out before.
+    /// How often the engine handed it out before.
     pub attempts: u32,
 }
 
@@ -219,65 +224,65 @@ pub struct Outbound {
 pub enum SendOutcome {
     /// The platform accepted it.
     Sent {
-        /// Platform ids of the messages made, in order.
+        /// The platform's ids of the new messages, in order.
         external_refs: Vec<String>,
     },
-    /// The platform accepted a card that could not show everything: nobody allows by what it says.
+    /// The platform accepted a card that could not show everything. Nobody can allow from it.
     Shortened {
-        /// Platform ids of the messages made, in order.
+        /// The platform's ids of the new messages, in order.
         external_refs: Vec<String>,
     },
-    /// Certainly not sent; try again after this time.
+    /// Certainly not sent; send again after this time.
     Retry {
         /// Earliest next attempt.
         not_before: Timestamp,
         /// Why, redacted.
         error: String,
     },
-    /// Certainly not sent, and trying again cannot help.
+    /// Certainly not sent, and another attempt cannot help.
     Failed {
         /// Why, redacted.
         error: String,
     },
-    /// The request left and no answer came.
+    /// The request left and no answer came back.
     Unknown {
         /// What is known, redacted.
         detail: String,
     },
 }
 
-/// What a look at the platform says about a part whose send nobody knows the end of.
+/// What the platform says about a part whose delivery is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// It is there.
+    /// The part arrived.
     Sent {
-        /// Platform ids of the messages made, in order.
+        /// The platform's ids of the new messages, in order.
         external_refs: Vec<String>,
     },
-    /// It is not there, and that send cannot arrive any more.
+    /// The part did not arrive, and that send cannot arrive later.
     NotSent,
-    /// The look does not tell.
+    /// The platform does not tell.
     Unclear {
         /// Why, redacted.
         detail: String,
     },
 }
 
-/// What becomes of somebody's invitation into a conversation.
+/// What the bridge does with an invitation into a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invitation {
-    /// They may talk to the agent: it is accepted.
+    /// Accept: the inviter may talk to the agent.
     Accept,
-    /// They may ask for access there, in a direct message: it may be accepted.
+    /// Accept if it is a direct message, where the inviter can ask for access.
     AcceptToAsk,
-    /// It is left alone.
+    /// Leave the invitation alone.
     Ignore,
 }
 
-/// Durable state an adapter starts from.
+/// Durable state that a bridge starts from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccountState {
-    /// Position saved with the last inbound item.
+    /// Cursor saved with the last inbound item.
     pub cursor: Option<String>,
     /// Whether an operator paused the channel.
     pub paused: bool,

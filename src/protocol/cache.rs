@@ -1,4 +1,4 @@
-//! The response cache as surfaces see it: entries, and counters that only grow.
+//! The response cache as surfaces see it: entries, and counters that only rise.
 
 use std::collections::BTreeMap;
 
@@ -16,172 +16,173 @@ use crate::protocol::session::Usage;
 pub struct CacheEntry {
     /// First 16 hex characters of its key.
     pub id: String,
-    /// Channel it belongs to.
+    /// Channel of the entry.
     pub channel: String,
-    /// Whom it may be given to.
+    /// Who may receive the response.
     pub scope: CacheScope,
-    /// Who asked first: outside text.
+    /// Who asked first: untrusted text.
     pub requester: String,
     /// `<provider>/<model>` that answered.
     pub model: String,
-    /// The question: outside text; in lists its first 200 characters.
+    /// The question: untrusted text; lists contain its first 200 characters.
     pub question: String,
-    /// The answer: outside text; in lists its first 200 characters.
+    /// The response: untrusted text; lists contain its first 200 characters.
     pub answer: String,
-    /// What the model call had used.
+    /// Tokens and cost of the model call that produced it.
     pub usage: Usage,
-    /// Bytes of question and answer.
+    /// Size of question and response in bytes.
     pub bytes: u64,
-    /// How often it was given.
+    /// How often the cache returned it.
     pub hits: u64,
-    /// Kept past its time and never pushed out.
+    /// Whether it is pinned: it never expires and the cache never evicts it.
     pub pinned: bool,
     /// When it was stored.
     pub stored_at: Timestamp,
-    /// When it was given last.
+    /// When the cache returned it last; none = never.
     pub used_at: Option<Timestamp>,
-    /// When it becomes too old; none = pinned.
+    /// When it expires; none = pinned.
     pub expires_at: Option<Timestamp>,
 }
 
-/// What happened with the cache in some period.
+/// Cache counters of a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheCounts {
-    /// Turns that were looked up: hits, coalesced ones and misses other than `off`.
+    /// Turns that looked into the cache: hits, coalesced turns, and misses other than `off`.
     pub lookups: u64,
-    /// Answers given that were kept.
+    /// Turns answered from the cache.
     pub hits: u64,
-    /// Turns that waited for the same question of somebody else and got that answer.
+    /// Turns that waited for the same question of somebody else and shared that response.
     pub coalesced: u64,
-    /// Turns for which the model was asked, by reason.
+    /// Turns that asked the model, by reason.
     pub misses: BTreeMap<CacheMissReason, u64>,
-    /// Answers kept.
+    /// Responses that were stored.
     pub stores: u64,
-    /// Answers that could not be kept, by reason.
+    /// Responses that were not stored, by reason.
     pub not_kept: BTreeMap<CacheSkipReason, u64>,
-    /// Cached responses that went, by reason.
+    /// Entries that left the cache, by reason.
     pub evictions: BTreeMap<CacheEviction, u64>,
-    /// Input tokens that were not sent again.
+    /// Input tokens that were not sent.
     pub input_tokens_saved: u64,
-    /// Output tokens that were not made again.
+    /// Output tokens that were not generated.
     pub output_tokens_saved: u64,
-    /// US dollars not spent: an estimate, what the first call had cost; calls without a known price are not in it.
+    /// Estimated US dollars saved: the cost of the original calls. Calls without a known price do
+    /// not count.
     pub cost_usd_saved: f64,
-    /// Answers given whose price is not known.
+    /// Cached responses returned whose price is unknown.
     pub unpriced: u64,
-    /// The same of results of tools.
+    /// Counters of cached tool results.
     #[serde(default)]
     pub tools: ToolCacheCounts,
 }
 
-/// What happened with the results of tools in some period.
+/// Counters of cached tool results in a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCacheCounts {
-    /// Results given again.
+    /// Results returned from the cache.
     pub hits: u64,
-    /// Runs of tools whose results may be kept, by reason.
+    /// Runs of cacheable tools, by the reason for the miss.
     pub misses: BTreeMap<ToolCacheMiss, u64>,
-    /// Results kept.
+    /// Results that were stored.
     pub stores: u64,
-    /// Results that could not be kept, by reason.
+    /// Results that were not stored, by reason.
     pub not_kept: BTreeMap<ToolCacheSkipReason, u64>,
 }
 
-/// Counters under a name: of a channel, a model or a day.
+/// Counters of one channel, model or day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheGroup {
-    /// Channel, `<provider>/<model>`, or day (`YYYY-MM-DD`, local).
+    /// Name of the channel, `<provider>/<model>`, or day (`YYYY-MM-DD`, local).
     pub name: String,
     /// Its counters.
     #[serde(flatten)]
     pub counts: CacheCounts,
 }
 
-/// What a console shows of the cache.
+/// The cache in a console's snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheSummary {
     /// Whether any channel caches responses.
     pub enabled: bool,
-    /// Why the file cannot be used; none = it can, or nobody uses it.
+    /// Why the cache file cannot be used; none = it can, or no channel uses it.
     pub problem: Option<String>,
-    /// Cached responses.
+    /// Number of cached responses.
     pub entries: u64,
-    /// Counters of the local day.
+    /// Counters of today, local time.
     pub today: CacheCounts,
-    /// The same by channel.
+    /// Counters of today by channel.
     pub channels: Vec<CacheGroup>,
 }
 
-/// Everything about the cache but its entries.
+/// Settings, sizes and counters of the cache.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheStats {
     /// Whether any channel caches responses.
     pub enabled: bool,
-    /// Scope of each channel.
+    /// Cache scope of each channel.
     pub scopes: BTreeMap<String, CacheScope>,
-    /// Channels that keep results of tools.
+    /// Channels that cache tool results.
     #[serde(default)]
     pub tool_channels: Vec<String>,
-    /// Results of tools that are kept.
+    /// Number of cached tool results.
     #[serde(default)]
     pub results: u64,
-    /// Bytes of them.
+    /// Their size in bytes.
     #[serde(default)]
     pub result_bytes: u64,
-    /// Most of them.
+    /// Most cached tool results.
     #[serde(default)]
     pub max_results: u64,
-    /// Most bytes of them.
+    /// Most bytes of cached tool results.
     #[serde(default)]
     pub max_result_bytes: u64,
-    /// Why the file cannot be used; none = it can, or nobody uses it.
+    /// Why the cache file cannot be used; none = it can, or no channel uses it.
     pub problem: Option<String>,
-    /// Cached responses.
+    /// Number of cached responses.
     pub entries: u64,
-    /// Those of them that are pinned.
+    /// Number of pinned responses.
     pub pinned: u64,
-    /// Bytes of their questions and answers.
+    /// Size of their questions and responses in bytes.
     pub bytes: u64,
-    /// Most entries.
+    /// Most cached responses.
     pub max_entries: u64,
-    /// Most bytes.
+    /// Most bytes of cached responses.
     pub max_bytes: u64,
     /// Minutes a response stays cached.
     pub ttl_minutes: u64,
     /// Date of the price table that savings are estimated with.
     pub prices_as_of: String,
-    /// Counters of the local day.
+    /// Counters of today, local time.
     pub today: CacheCounts,
-    /// Counters since the file was made.
+    /// Counters since the cache file was created.
     pub total: CacheCounts,
-    /// The same by channel.
+    /// Counters by channel, since the file was created.
     pub channels: Vec<CacheGroup>,
-    /// The same by model.
+    /// Counters by model, since the file was created.
     pub models: Vec<CacheGroup>,
-    /// The last 30 days with counters, newest first.
+    /// Counters of the last 30 days that have any, newest first.
     pub days: Vec<CacheGroup>,
 }
 
-/// Which entries go.
+/// Which entries to remove.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CachePurge {
-    /// One, by its id or a longer beginning of its key.
+    /// One entry, by its id or by a longer prefix of its key.
     Entry(String),
-    /// All of a channel.
+    /// All entries of a channel.
     Channel(String),
-    /// All.
+    /// All entries.
     All,
 }
 
 /// What a purge removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CachePurgeResult {
-    /// Entries.
+    /// Cached responses removed.
     pub entries: u64,
-    /// Bytes of their questions and answers, and of the results.
+    /// Bytes of their questions, responses and tool results.
     pub bytes: u64,
-    /// Results of tools.
+    /// Cached tool results removed.
     #[serde(default)]
     pub results: u64,
 }

@@ -1,4 +1,5 @@
-//! X.509 certificates as people compare them: a fingerprint, names and a time. Nothing here says whom to trust.
+//! X.509 certificates as people compare them: a fingerprint, names and a time. Nothing here decides
+//! about trust.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,22 +14,22 @@ use x509_cert::ext::pkix::name::GeneralName;
 use crate::clock::Timestamp;
 use crate::protocol::hex::{from_hex, hex};
 
-/// What ids of client certificates under `[people]` begin with, before 64 hex digits.
+/// Prefix of ids of client certificates under `[people]`, before 64 hex digits.
 pub const ID_PREFIX: &str = "cert:";
-/// What a fingerprint begins with where people read it.
+/// Prefix of a fingerprint that people read.
 const PREFIX: &str = "SHA256:";
 
-/// SHA-256 of a certificate as it is sent (DER).
+/// SHA-256 of a certificate in DER.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The fingerprint of a certificate in DER.
+    /// Computes the fingerprint of a certificate in DER.
     pub fn of(der: &[u8]) -> Self {
         Self(Sha256::digest(der).into())
     }
 
-    /// The id of its holder under `[people]`: `cert:` and 64 digits.
+    /// The id of its holder under `[people]`: `cert:` and 64 hex digits.
     pub fn id(&self) -> String {
         format!("{ID_PREFIX}{}", hex(&self.0))
     }
@@ -63,16 +64,16 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// What is read of a certificate.
+/// The fields of a certificate that people compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// Its fingerprint.
     pub fingerprint: Fingerprint,
-    /// DNS names and addresses that it is for, as it writes them.
+    /// DNS names and IP addresses in the certificate.
     pub names: Vec<String>,
-    /// Since when it is valid.
+    /// Start of its validity.
     pub not_before: Timestamp,
-    /// Until when it is valid.
+    /// End of its validity.
     pub not_after: Timestamp,
 }
 

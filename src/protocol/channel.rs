@@ -7,85 +7,87 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::{Autonomy, ChannelKind, ChannelState};
 use crate::protocol::policy::Policy;
 
-/// Health by exchanges, never "a task exists".
+/// Health of a channel's connection, judged by its exchanges and never by a running task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelHealth {
-    /// The state in one word.
+    /// State of the connection.
     pub state: ChannelState,
-    /// Why, and what to do, when it is not well.
+    /// The cause and the next step when the channel is not well; none = it is well.
     pub detail: Option<String>,
-    /// Last exchange that the platform answered.
+    /// When the platform last answered an exchange.
     pub last_exchange_at: Option<Timestamp>,
-    /// Last inbound message.
+    /// When the last message came in.
     pub last_inbound_at: Option<Timestamp>,
-    /// Last accepted outbound message.
+    /// When the platform last accepted a message.
     pub last_outbound_at: Option<Timestamp>,
-    /// Times the connection was made again.
+    /// How often the bridge connected again.
     pub reconnects: u32,
-    /// The platform asked us to wait until then.
+    /// The platform's rate limit holds until then; none = no limit is in force.
     pub rate_limited_until: Option<Timestamp>,
 }
 
 /// A channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Channel {
-    /// Configured name.
+    /// Name in the configuration.
     pub name: String,
-    /// Kind.
+    /// Kind of the channel.
     pub kind: ChannelKind,
-    /// The account on the platform (`@bot`), once known.
+    /// The account on the platform (`@bot`); none = not known yet.
     pub account: Option<String>,
-    /// Policy in force.
+    /// The policy in force.
     pub policy: Policy,
-    /// Whether untrusted content in context makes calls ask in `full` too (`taint_guard_in_full`).
+    /// Whether calls ask in `full` too while untrusted content is in the context
+    /// (`taint_guard_in_full`).
     #[serde(default = "yes")]
     pub taint_guard_in_full: bool,
-    /// Names under `[people]` who alone decide what it asks; empty = whoever may decide.
+    /// Names under `[people]` who alone decide its approvals; empty = everybody with that right.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
-    /// Tools and risks that two people must allow; empty = one is enough.
+    /// Tools and risks that two people must allow; empty = one person is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub two_people: Vec<String>,
-    /// Health.
+    /// Health of its connection.
     pub health: ChannelHealth,
-    /// Paused by an operator.
+    /// Whether an operator paused it.
     pub paused: bool,
     /// Absolute path of the directory in which its tools work, on the machine of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// An emergency stop holds what it would send.
+    /// Whether an emergency stop blocks its messages.
     #[serde(default)]
     pub held: bool,
-    /// Outbox parts not yet sent.
+    /// Outbox parts that are not sent yet.
     pub backlog: u32,
-    /// Approvals that wait.
+    /// Pending approvals.
     pub pending_approvals: u32,
-    /// Sessions that are active.
+    /// Active sessions.
     pub active_sessions: u32,
-    /// Takes up nothing new.
+    /// Its drain: the channel starts no new work; none = it takes up work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draining: Option<ChannelDrain>,
-    /// Conversations that people hold in place of the agent.
+    /// Conversations that people have taken over.
     #[serde(default)]
     pub taken_over: u32,
     /// Unknown senders who ask for access.
     #[serde(default)]
     pub asking: u32,
-    /// People with access by pairing.
+    /// People who got access by pairing.
     #[serde(default)]
     pub paired: u32,
 }
 
-/// What a channel that takes up nothing new still has to do. Nothing left of the first three: it is drained.
+/// The work left on a draining channel. It is drained when `running` and `waiting` are 0 and its
+/// outbox is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelDrain {
-    /// Since when.
+    /// When the drain began.
     pub since: Timestamp,
-    /// Turns that were begun and run, or will by themselves.
+    /// Started turns that run, or go on by themselves.
     pub running: u32,
-    /// Turns that were begun and wait for a person.
+    /// Started turns that wait for a person.
     pub waiting: u32,
-    /// Messages that wait until it takes up work again.
+    /// Messages that wait until the channel takes up work again.
     pub held_back: u32,
 }
 
@@ -101,36 +103,37 @@ pub enum LengthUnit {
     Bytes,
 }
 
-/// What a platform offers against doubled sends.
+/// How a platform helps against sending a message twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SendIdempotency {
     /// The platform drops a second send with the same key.
     NativeKey {
-        /// Milliseconds it remembers a key after the first send with it; none = for ever. A send that begins late in
-        /// it must still arrive in time, so say less than the platform promises.
+        /// Milliseconds that the platform remembers a key after the first send with it; none = for
+        /// ever. State less than the platform promises, because a send that begins late in this
+        /// time must still arrive in it.
         window_ms: Option<u64>,
     },
-    /// We can look whether it arrived: the bridge answers `look_up`.
+    /// The engine can ask whether a message arrived: the bridge answers `look_up`.
     Reconcile,
-    /// Neither: an unknown send goes to the operator.
+    /// Neither: an operator decides about a delivery with an unknown outcome.
     None,
 }
 
-/// What a platform can do. Plain data; the engine splits text by it, the adapter renders by it.
+/// What a platform can do. The engine splits text by it, and the bridge renders by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelCapabilities {
     /// Longest message, in [`ChannelCapabilities::unit`].
     pub max_length: usize,
-    /// How it is counted.
+    /// The unit in which the platform counts length.
     pub unit: LengthUnit,
-    /// Sent messages can be edited.
+    /// Whether sent messages can be edited.
     pub edits: bool,
-    /// Messages can carry buttons.
+    /// Whether messages can carry buttons.
     pub buttons: bool,
-    /// A typing indicator exists.
+    /// Whether the platform has a typing indicator.
     pub typing: bool,
-    /// Against doubled sends.
+    /// How the platform helps against sending a message twice.
     pub idempotency: SendIdempotency,
 }
 
@@ -139,7 +142,8 @@ fn yes() -> bool {
 }
 
 impl Channel {
-    /// How it stands, in one word: its health, unless somebody or an emergency stop holds it.
+    /// State of the channel in one word: its health, unless a pause, a drain or an emergency stop
+    /// blocks it.
     pub fn state_word(&self) -> &'static str {
         match self.draining {
             _ if self.paused => ChannelState::Paused.as_str(),
@@ -149,7 +153,7 @@ impl Channel {
         }
     }
 
-    /// A level of this channel, with the guard that it goes without: `full, no taint guard`.
+    /// An autonomy level of this channel, with the guard that is off: `full, no taint guard`.
     pub fn level_text(&self, level: Autonomy) -> String {
         if level == Autonomy::Full && !self.taint_guard_in_full {
             format!("{level}, no taint guard")

@@ -1,4 +1,5 @@
-//! What an answer cites: what the steps of its turn read. The engine finds it in what was recorded; no model makes it.
+//! The sources of an answer: what the steps of its turn read. The engine takes them from the
+//! record; no model writes them.
 
 use std::collections::BTreeSet;
 
@@ -8,36 +9,36 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::enums::CitationKind;
 use crate::protocol::schema;
 
-/// Most sources that are named.
+/// Most sources in one list.
 pub const MOST_CITED: usize = 20;
 
-/// Something that a turn read.
+/// A source that a turn read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Citation {
-    /// What it is.
+    /// Kind of the source.
     pub kind: CitationKind,
-    /// Path of a file, `artifact:` and its hash, or id of a memory: outside text.
+    /// Path of a file, `artifact:` and its hash, or id of a memory: untrusted text.
     pub source: String,
 }
 
-/// What an answer cites.
+/// The sources of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Citations {
-    /// The sources, in the order in which they were first read; at most 20.
+    /// The sources in the order of the first read; at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Citation>,
-    /// How many more there are.
+    /// Number of further sources.
     #[serde(default, skip_serializing_if = "schema::is_default")]
     pub more: u32,
 }
 
 impl Citations {
-    /// Whether there is none.
+    /// Whether there is no source.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The first of these sources, each once.
+    /// The first of these sources, without repetitions.
     pub fn of(read: Vec<Citation>) -> Self {
         let mut known = BTreeSet::new();
         let mut items = Vec::new();
@@ -54,7 +55,7 @@ impl Citations {
         Self { items, more }
     }
 
-    /// `file notes.md`, one line for each source, and how many more there are: outside text.
+    /// `file notes.md`, one line for each source, and how many more there are: untrusted text.
     pub fn lines(&self) -> Vec<String> {
         let items = self.items.iter();
         let mut lines: Vec<String> = items

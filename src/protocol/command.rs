@@ -1,4 +1,4 @@
-//! What commands are made of: who acts, and what an answer to an approval or a delivery says.
+//! Parts of commands: who acts, and the answers to approvals and deliveries.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,18 @@ use crate::protocol::enums::{ContinuationState, DecisionKind, DecisionScope, Rol
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::rule::RulePatch;
 
-/// Who acts. Set by the adapter that authenticated the caller.
+/// Who acts. The adapter that authenticated the caller sets it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Actor {
-    /// A person at this machine: the embedded console or a peer of the unix socket. Holds every scope.
+    /// A person at this machine: the embedded console or a peer of the unix socket. Has every
+    /// scope.
     Operator {
         /// Unix user id of the peer.
         uid: u32,
         /// Login name, or the uid in digits.
         name: String,
-        /// Name under `[people]`, when the user is linked to one.
+        /// Name under `[people]`; none = the user belongs to nobody there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         person: Option<String>,
     },
@@ -26,9 +27,9 @@ pub enum Actor {
     Token {
         /// The token's public name.
         name: String,
-        /// What it may do.
+        /// The scopes of the token.
         scopes: Vec<Scope>,
-        /// Whose it is, a name under `[people]`; none = it stands for a program.
+        /// Owner of the token, a name under `[people]`; none = a program uses it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         person: Option<String>,
     },
@@ -36,7 +37,7 @@ pub enum Actor {
     Person {
         /// Stable platform id, for example `telegram:123456`.
         platform_id: String,
-        /// Name under `[people]`, when the id is linked to one.
+        /// Name under `[people]`; none = the id belongs to nobody there.
         name: Option<String>,
         /// Role under `[people]`; an unlisted person is a user.
         role: Role,
@@ -46,7 +47,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// The stable id, as stored with what they do.
+    /// The stable id, which the engine stores with what they do.
     pub fn id(&self) -> String {
         match self {
             Actor::Operator { uid, .. } => format!("operator:{uid}"),
@@ -70,7 +71,7 @@ impl Actor {
         }
     }
 
-    /// Who this is under `[people]`; none = nobody said.
+    /// Name under `[people]`; none = not linked.
     pub fn person(&self) -> Option<&str> {
         match self {
             Actor::Operator { person, .. } | Actor::Token { person, .. } => person.as_deref(),
@@ -80,23 +81,25 @@ impl Actor {
     }
 }
 
-/// Limits a caller may set for one continuation. Each can only lower what the configuration allows.
+/// Limits that a caller sets for one turn (continuation). Each can only lower what the
+/// configuration allows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetRequest {
-    /// Model calls.
+    /// Most model calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
-    /// Tool calls.
+    /// Most tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tool_calls: Option<u32>,
-    /// Seconds of model and engine time; waiting for people and tools does not count.
+    /// Most seconds of model and engine time. Time spent waiting for people and tools does not
+    /// count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_duration_seconds: Option<u32>,
-    /// Input plus output tokens of all model calls.
+    /// Most input plus output tokens of all model calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// US dollars of all model calls; calls whose price is not known do not count.
+    /// Most US dollars of all model calls. Calls without a known price do not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
 }
@@ -105,51 +108,56 @@ pub struct BudgetRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionRequest {
-    /// What is decided.
+    /// The decision.
     pub decision: DecisionKind,
     /// How far an `approve` reaches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<DecisionScope>,
-    /// Seconds until a permission for the shape ends (scopes `turn` and `session`); 0 = when its turn or session ends.
-    /// Default 8 hours for a session, 0 for a turn. It never outlasts its turn or session.
+    /// Seconds until the grant ends (scopes `turn` and `session`); 0 = with its turn or session.
+    /// Default 8 hours for a session, 0 for a turn. A grant always ends with its turn or session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
-    /// Digest of exactly what was shown. A different current digest is a conflict.
+    /// Digest of what the person saw. The engine answers a conflict when the current digest
+    /// differs.
     pub digest: String,
-    /// Revision that was shown.
+    /// Revision that the person saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
     /// The short code, required to approve critical calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm_code: Option<String>,
-    /// Read by the model (deny), at most 2 KiB.
+    /// Reason for a `deny`, at most 2 KiB. The model reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// New arguments (edit).
+    /// New arguments for `edit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<serde_json::Value>,
-    /// The answer given in place of the tool's (answer), at most 64 KiB; for a question, its answer.
+    /// Answer for `answer`, at most 64 KiB: the model gets it in place of the tool's result. For a
+    /// question, its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Minutes (snooze).
+    /// Minutes for `snooze`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minutes: Option<u32>,
-    /// Extra amount (budget): a count, tokens, seconds or US dollars, as the question says; none = what it offers.
+    /// Extra amount for a budget: a count, tokens, seconds or US dollars, as the question says;
+    /// none = what the question offers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<f64>,
-    /// Milliseconds the card was on screen before the decision.
+    /// How long the card was on screen before the decision, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_ms: Option<u64>,
-    /// A rule that is made with the decision, or not at all (approve and deny on a call).
+    /// A rule to create with the decision (`approve` or `deny` of a call). The engine applies both
+    /// or neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Box<RulePatch>>,
-    /// Whether several are decided together. Their calls start three seconds later at least, and can be taken back.
+    /// Whether the person decides several approvals together. Their calls start at least three
+    /// seconds later, and `revoke` takes them back until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub batch: bool,
 }
 
 impl DecisionRequest {
-    /// A decision on what has this digest, without any extras.
+    /// A decision about this digest, without extras.
     pub fn new(decision: DecisionKind, digest: String) -> Self {
         Self {
             decision,
@@ -170,20 +178,20 @@ impl DecisionRequest {
     }
 }
 
-/// What to do with what waited during an emergency stop.
+/// What a release does with the turns that waited during an emergency stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
-    /// Only the newest continuation of each conversation goes on.
+    /// Continue only the newest turn of each conversation.
     Newest,
-    /// Everything goes on.
+    /// Continue all turns.
     #[default]
     All,
-    /// Everything that waited is cancelled with a notice.
+    /// Cancel all turns, with a notice to their conversations.
     Drop,
 }
 
-/// How an unknown or failed delivery is settled by a person.
+/// How a person settles an unknown or failed delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryResolution {
@@ -191,25 +199,25 @@ pub enum DeliveryResolution {
     Sent,
     /// Send it again.
     SendAgain,
-    /// Give it up.
+    /// Do not send it any more.
     Drop,
 }
 
 /// Longest text of a message, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-/// The answer to a message submission: it is durable, and this is where to look for the result.
+/// The answer to an accepted message: the message is durable, and these ids lead to the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accepted {
-    /// The session.
+    /// Session id.
     pub session_id: SessionId,
-    /// The continuation.
+    /// Continuation id: the turn of this message.
     pub continuation_id: ContinuationId,
-    /// Its state when the answer was written.
+    /// State of the turn when the answer was written.
     pub state: ContinuationState,
-    /// When it was accepted.
+    /// When the engine accepted the message.
     pub at: Timestamp,
-    /// Whether this was a repetition of an earlier submission with the same key.
+    /// Whether this repeats an earlier request with the same idempotency key.
     #[serde(default)]
     pub repeated: bool,
 }

@@ -1,31 +1,31 @@
-//! What a reload of the configuration changes.
+//! Result of a configuration reload.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::enums::ReloadEffect;
 
-/// One setting that the configuration says otherwise than the engine goes by.
+/// A setting whose value in the configuration differs from the one in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingChange {
-    /// Dotted key of the file, for example `channels.team.max_wait_seconds`.
+    /// Dotted key in the file, for example `channels.team.max_wait_seconds`.
     pub key: String,
-    /// What the file said, as TOML; none = nothing. Where both are none, the content of a file that the key names
-    /// changed, or what a command prints.
+    /// Previous value as TOML; none = not set. Both values are none when a referenced file or the
+    /// output of a command changed.
     pub before: Option<String>,
-    /// What the file says, as TOML; none = nothing any more.
+    /// New value as TOML; none = not set any more.
     pub after: Option<String>,
-    /// When it comes into use.
+    /// When the change takes effect.
     pub effect: ReloadEffect,
 }
 
 /// What a reload found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigurationReload {
-    /// Whether it was only looked at.
+    /// Whether the reload only compared.
     pub preview: bool,
-    /// The configuration file.
+    /// Path of the configuration file.
     pub file: String,
-    /// What differs from what the engine goes by, by key; empty = nothing.
+    /// Settings that differ from those in use, by key; empty = none.
     pub changes: Vec<SettingChange>,
 }

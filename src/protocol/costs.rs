@@ -1,6 +1,6 @@
-//! What was spent, by channel, model or day, and how far the budgets of today and of the sessions are used up.
+//! Spending by channel, model or day, and use of today's budgets and of session budgets.
 //!
-//! An amount that is not known is none, never zero.
+//! An unknown amount is none, never zero.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,36 +9,36 @@ use crate::clock::{Day, Timestamp};
 use crate::protocol::enums::CostGrouping;
 use crate::protocol::ids::SessionId;
 
-/// What was spent in a span of local days.
+/// Spending in a range of local days.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Costs {
-    /// What the items are.
+    /// What the items are grouped by.
     pub by: CostGrouping,
-    /// First day.
+    /// First local day.
     pub since: Day,
-    /// Last day.
+    /// Last local day.
     pub until: Day,
-    /// One for each channel, model or day with calls; days in order, others by name.
+    /// One item for each channel, model or day with calls; days in order, other items by name.
     pub items: Vec<CostItem>,
-    /// All of them.
+    /// Sum of all items.
     pub total: CostItem,
-    /// Date of the price table that savings are estimated with, `YYYY-MM-DD`.
+    /// Date of the price table behind the estimated savings, `YYYY-MM-DD`.
     pub prices_as_of: String,
-    /// The budgets of today that have a limit, then those of the open sessions that are used up the furthest.
+    /// Today's budgets that have a limit, then the budgets of open sessions with the highest use.
     pub budgets: Vec<BudgetUsage>,
-    /// Open sessions with a budget beyond those.
+    /// Number of further open sessions with a budget.
     #[serde(default)]
     pub more_sessions: u64,
 }
 
-/// What was spent on one channel, model or day.
+/// Spending of one channel, model or day.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostItem {
-    /// Its name.
+    /// Name of the channel or model, or the day.
     pub name: String,
     /// Model calls, failed ones included.
     pub calls: u64,
-    /// Calls without an answer.
+    /// Calls that got no answer.
     pub failed: u64,
     /// All input tokens, cached ones included.
     pub input_tokens: u64,
@@ -46,38 +46,39 @@ pub struct CostItem {
     pub output_tokens: u64,
     /// Input tokens read from the provider's prompt cache.
     pub cached_input_tokens: u64,
-    /// Input tokens written to it.
+    /// Input tokens written to the provider's prompt cache.
     pub cache_write_tokens: u64,
-    /// US dollars of the calls that had a price; none where none had.
+    /// US dollars of the calls with a known price; none = no call had one.
     pub cost_usd: Option<f64>,
-    /// Tokens of the calls that had no price.
+    /// Tokens of the calls without a known price.
     pub unpriced_tokens: u64,
-    /// Estimate of what the provider's prompt cache saved, less what writing to it cost more, at the prices of today;
-    /// none where no price is known. May be negative.
+    /// Estimated US dollars that the provider's prompt cache saved at today's prices, less the
+    /// extra cost of writing to it. None = no price is known. May be negative.
     pub prompt_cache_saved_usd: Option<f64>,
 }
 
-/// How far a budget of today, or of a session, is used up.
+/// Use of a budget of today or of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetUsage {
-    /// Which: `day_tokens`, `day_cost`, `channel_tokens`, `channel_cost`, `session_tokens`, `session_cost`.
+    /// Name of the budget: `day_tokens`, `day_cost`, `channel_tokens`, `channel_cost`,
+    /// `session_tokens`, `session_cost`.
     pub budget: String,
-    /// The channel, where it is of one.
+    /// The channel; none = the budget belongs to no channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// The session, where it is of one.
+    /// The session; none = the budget belongs to no session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Tokens or US dollars, with what people added.
+    /// Limit in tokens or US dollars, including what people added.
     pub limit: f64,
-    /// Tokens or US dollars that are used or reserved.
+    /// Tokens or US dollars used or reserved.
     pub used: f64,
-    /// The part of them that calls under way have reserved.
+    /// Part of `used` that calls in progress have reserved.
     #[serde(default)]
     pub reserved: f64,
-    /// When it begins anew; none = it lasts as long as its session.
+    /// When the budget starts again; none = it lasts as long as its session.
     #[serde(default)]
     pub resets_at: Option<Timestamp>,
-    /// Of the limit; 100 and more = used up.
+    /// Use in percent of the limit; 100 or more = used up.
     pub percent: f64,
 }

@@ -1,4 +1,4 @@
-//! Tables that people sent: what there is of them, what can be asked of one, and what comes back.
+//! Datasets: tables that people sent, queries on them, and results.
 
 use std::borrow::Cow;
 
@@ -13,183 +13,184 @@ use crate::protocol::enums::{AggregateFunction, ColumnType, Comparison};
 use crate::protocol::ids::{DatasetId, DatasetUploadId};
 use crate::protocol::schema;
 
-/// Most bytes of a part of an upload or an export.
+/// Most bytes of one part of an upload or export.
 pub const MAX_PART: usize = 4 * 1024 * 1024;
 /// Most columns of a dataset.
 pub const MAX_COLUMNS: usize = 2000;
-/// Rows of an answer where nothing else is said.
+/// Default number of rows in a result.
 pub const DEFAULT_ROWS: u32 = 50;
-/// Most rows of an answer.
+/// Most rows in a result.
 pub const MAX_ROWS: u32 = 1000;
-/// Rows that a description shows.
+/// Number of sample rows in a description.
 pub const SAMPLE_ROWS: u32 = 5;
 
-/// A column.
+/// A column of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetColumn {
-    /// Its name, unique in its dataset: outside text.
+    /// Column name, unique in its dataset: untrusted text.
     pub name: String,
-    /// What its cells are.
+    /// Type of its cells.
     #[serde(rename = "type")]
     pub kind: ColumnType,
 }
 
-/// A table of a channel.
+/// A dataset of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dataset {
-    /// Its id.
+    /// Dataset id.
     pub id: DatasetId,
-    /// Whose agents can ask it.
+    /// Channel whose agents can query it.
     pub channel: String,
-    /// Its name, unique in its channel: 1 to 64 of a-z, 0-9 and _.
+    /// Dataset name, unique in its channel: 1 to 64 of a-z, 0-9 and _.
     pub name: String,
-    /// The name of the file that it was made of: outside text.
+    /// Name of the original file: untrusted text.
     pub source: String,
     /// Number of rows.
     pub rows: u64,
-    /// Its columns, in order.
+    /// Columns in order.
     pub columns: Vec<DatasetColumn>,
-    /// Bytes of its Parquet file.
+    /// Size of its Parquet file in bytes.
     pub bytes: u64,
     /// SHA-256 of its Parquet file, 64 hexadecimal digits.
     pub sha256: String,
-    /// What was found and changed while it was made, in words: outside text.
+    /// What the import found and changed, in words: untrusted text.
     pub notes: Vec<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it goes; none = it stays.
+    /// When the engine removes it; none = it stays.
     pub expires_at: Option<Timestamp>,
-    /// Who sent it.
+    /// Label of who sent it.
     pub uploaded_by: String,
-    /// Whose text it holds when nobody here vouches for it; none = an operator sent it.
+    /// Origin of its content when it is untrusted; none = an operator sent it.
     pub taint: Option<String>,
 }
 
-/// What the cells of a column are like.
+/// Summary of the cells of a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ColumnSummary {
-    /// Its name: outside text.
+    /// Column name: untrusted text.
     pub name: String,
-    /// What its cells are.
+    /// Type of its cells.
     #[serde(rename = "type")]
     pub kind: ColumnType,
-    /// Cells without a value.
+    /// Number of cells without a value.
     pub missing: u64,
-    /// The smallest value; none = it has no value.
+    /// The smallest value; none = the column has no values.
     pub min: Option<Value>,
-    /// The largest value; none = it has no value.
+    /// The largest value; none = the column has no values.
     pub max: Option<Value>,
-    /// Different values, about.
+    /// Approximate number of distinct values.
     pub distinct: u64,
 }
 
-/// A dataset, what is in its columns, and its first rows.
+/// A dataset with a summary of its columns and its first rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetDescription {
     /// The dataset.
     pub dataset: Dataset,
-    /// Its columns, in order.
+    /// Summaries of its columns, in order.
     pub columns: Vec<ColumnSummary>,
-    /// Its first rows, at most 5, a value for each column.
+    /// The first rows, at most 5, with a value for each column.
     pub sample: Vec<Vec<Value>>,
 }
 
-/// What a cell must be for its row to count.
+/// A condition that a row must meet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// Which column.
+    /// Name of the column.
     pub column: String,
-    /// How the cell is compared. A cell without a value fits nothing but `is_null`.
+    /// The comparison. A cell without a value only matches `is_null`.
     pub op: Comparison,
-    /// With what: a list for `in`; true or false for `is_null`, true where it is left out.
+    /// Value to compare with: a list for `in`; true or false for `is_null` (default true).
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub value: Value,
 }
 
-/// One value for all rows of a group.
+/// A value computed over all rows of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Aggregate {
-    /// What is computed.
+    /// The function to compute.
     #[serde(rename = "fn")]
     pub function: AggregateFunction,
-    /// Of which column; `count` counts rows without one.
+    /// The column; `count` without a column counts rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
-    /// Name of the column of the answer; default `FN_COLUMN`.
+    /// Name of the result column; default `FN_COLUMN`.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// The tool that makes a dataset a variable of a session's Python. It exists where Python does.
+/// The tool that loads a dataset into a variable of a session's Python. It exists where Python
+/// does.
 pub const LOAD_DATASET: &str = "load_dataset";
 
-/// A question of a dataset.
+/// A query on a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetQuery {
-    /// Columns of the answer; none = all. Not with `group_by` or `aggregate`.
+    /// Columns of the result; empty = all. Not with `group_by` or `aggregate`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub select: Vec<String>,
-    /// All of them must hold.
+    /// Conditions that a row must meet, all of them.
     #[serde(default, rename = "where", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// One row of the answer for each different set of values of these columns.
+    /// Columns to group by: one result row for each distinct set of their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group_by: Vec<String>,
-    /// What is computed of each group, or of all rows. `group_by` alone counts.
+    /// Values to compute for each group, or for all rows. `group_by` alone counts rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aggregate: Vec<Aggregate>,
-    /// A column of the answer that it is sorted by; cells without a value come last.
+    /// Result column to sort by. Cells without a value come last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_by: Option<String>,
-    /// The largest first.
+    /// Whether the largest value comes first.
     #[serde(default)]
     pub descending: bool,
-    /// Most rows of the answer (1 to 1000, default 50).
+    /// Most rows in the result (1 to 1000, default 50).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub limit: Option<u32>,
 }
 
-/// An answer.
+/// The result of a query.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetRows {
-    /// Its columns.
+    /// Columns of the result.
     pub columns: Vec<DatasetColumn>,
-    /// Its rows, a value for each column: outside text.
+    /// Rows of the result, with a value for each column: untrusted text.
     pub rows: Vec<Vec<Value>>,
-    /// Rows of the answer without a limit.
+    /// Number of result rows without the limit.
     pub total: u64,
-    /// Rows of the dataset that fit every condition.
+    /// Number of dataset rows that meet every condition.
     pub matched: u64,
-    /// Rows of the dataset.
+    /// Number of dataset rows.
     pub scanned: u64,
 }
 
-/// A file on its way to become a dataset.
+/// A file upload that becomes a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetUpload {
-    /// Its id.
+    /// Upload id.
     pub id: DatasetUploadId,
-    /// Bytes that are here.
+    /// Bytes received so far.
     pub received: u64,
     /// Most bytes of a file.
     pub max_bytes: u64,
 }
 
-/// A piece of a dataset on its way out.
+/// One part of a dataset export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetPart {
     /// The dataset.
     pub dataset: Dataset,
-    /// The bytes; the pieces in order make the file.
+    /// The bytes. All parts in order make the file.
     pub data: Base64Bytes,
-    /// The number of the next piece; none = this was the last one.
+    /// Number of the next part; none = this is the last one.
     pub next: Option<u64>,
 }
 
-/// Bytes, as base64 where they are JSON.
+/// Bytes; base64 in JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Base64Bytes(pub Vec<u8>);
 
@@ -219,7 +220,7 @@ impl JsonSchema for Base64Bytes {
     }
 }
 
-/// What a file that came with a message can become a dataset by: the ends of names of tables.
+/// Whether a file that came with a message can become a dataset, judged by the ending of its name.
 pub fn is_table(name: &str) -> bool {
     let Some((_, end)) = name.rsplit_once('.') else {
         return false;
@@ -230,7 +231,7 @@ pub fn is_table(name: &str) -> bool {
 /// Longest name of a dataset, in bytes.
 const NAME_BYTES: usize = 64;
 
-/// A name as datasets have them: what is no letter or digit of ASCII becomes `_`.
+/// A valid dataset name: characters other than ASCII letters and digits become `_`.
 pub fn slug(text: &str) -> String {
     let mut slug = String::new();
     for c in text.chars() {
@@ -249,13 +250,13 @@ pub fn slug(text: &str) -> String {
     }
 }
 
-/// The name that a dataset gets from the name of its file.
+/// The dataset name that follows from a file name.
 pub fn name_of_file(file: &str) -> String {
     let last = file.rsplit(['/', '\\']).next().unwrap_or_default();
     slug(last.rsplit_once('.').map_or(last, |(stem, _)| stem))
 }
 
-/// A number with its thousands apart.
+/// A number with spaces between its thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -268,14 +269,14 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// So many of something, in words.
+/// A count with its noun, in words.
 fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {what}{plural}", grouped(number))
 }
 
 impl Dataset {
-    /// Rows and columns in one line, as models and people read it: the names are outside text.
+    /// Name, rows and columns in one line, for models and people: the names are untrusted text.
     pub fn line(&self) -> String {
         const SHOWN: usize = 20;
         let columns: Vec<String> = self

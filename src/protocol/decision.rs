@@ -1,21 +1,21 @@
-//! What the words of a decision and the classes of a call are called, in one table. Cards, the console, the lines of
-//! the command line and the footer take their texts from it.
+//! The texts for decisions and for the effect of a call, in one table. Cards, the console, the
+//! command line and the footer take their texts from it.
 
 use crate::protocol::enums::{Access, DecisionKind, Effect};
 
-/// How one word of a decision is written.
+/// Texts for one decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecisionText {
     /// The choice: "allow once".
     pub label: &'static str,
-    /// What follows from it; empty where the label says all.
+    /// What follows from it; empty where the label says it all.
     pub meaning: &'static str,
-    /// What was decided: "allowed once".
+    /// The decision in the past: "allowed once".
     pub done: &'static str,
 }
 
 impl DecisionKind {
-    /// Whether a decision lets an effect happen (as opposed to preventing one).
+    /// Whether a decision lets an effect happen, as opposed to preventing one.
     pub const fn allows(self) -> bool {
         match self {
             Self::Approve | Self::RunAgain | Self::SendAgain => true,
@@ -32,7 +32,7 @@ impl DecisionKind {
         }
     }
 
-    /// Its texts.
+    /// The texts of this decision.
     pub const fn text(self) -> DecisionText {
         let (label, meaning, done) = match self {
             Self::Approve => ("allow once", "", "allowed once"),
@@ -84,7 +84,7 @@ impl DecisionKind {
         }
     }
 
-    /// Whether it answers what became of a call or a delivery.
+    /// Whether it settles a call or delivery with an unknown outcome.
     pub const fn settles_unknown(self) -> bool {
         match self {
             Self::Happened
@@ -114,7 +114,7 @@ impl DecisionText {
     }
 }
 
-/// With a capital letter, for a button or the start of a line.
+/// The text with a capital letter, for a button or the start of a line.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());

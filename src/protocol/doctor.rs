@@ -1,4 +1,5 @@
-//! What `doctor` and the audit say about an installation: facts with a fix each, rules with counts, rows with hashes.
+//! Reports of `doctor` and of the audit: findings with a fix, checked rules, and audit rows with
+//! hashes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,22 +8,22 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::Surface;
 use crate::protocol::hex::from_hex;
 
-/// How a fact stands.
+/// Severity of a finding.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// As it should be.
+    /// Nothing is wrong.
     Ok,
-    /// Works, and somebody should look.
+    /// It works, but somebody should look.
     Warn,
-    /// Does not work.
+    /// It does not work.
     Fail,
 }
 
 impl Standing {
-    /// The word shown: `ok`, `warn`, `fail`.
+    /// The word on screen: `ok`, `warn`, `fail`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -32,22 +33,22 @@ impl Standing {
     }
 }
 
-/// One fact about the installation.
+/// One finding about the installation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// How it stands.
+    /// Severity of the finding.
     pub verdict: Standing,
-    /// What it is about, in one or two words: `data directory`, `channel team`.
+    /// Subject in one or two words: `data directory`, `channel team`.
     pub about: String,
-    /// What is the case.
+    /// What the check found.
     pub detail: String,
-    /// What to do about it; none where nothing has to be done.
+    /// What to do about it; none = nothing.
     #[serde(default)]
     pub fix: Option<String>,
 }
 
 impl Finding {
-    /// It in a line: the verdict, what it is about, what is the case, and what to do. Outside text may be in it.
+    /// The finding in one line: verdict, subject, detail and fix. May contain untrusted text.
     pub fn line(&self) -> String {
         // The reasons of a refused configuration have several lines.
         let detail: Vec<&str> = self.detail.lines().collect();
@@ -62,36 +63,36 @@ impl Finding {
     }
 }
 
-/// One rule and what it found.
+/// One checked rule and its violations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleResult {
     /// Name of the invariant: `I1` to `I31`, or `file` for the database file itself.
     pub invariant: String,
-    /// What a violation of it would be.
+    /// What a violation of the rule means.
     pub broken: String,
-    /// Rows looked at.
+    /// Number of rows checked.
     pub rows: u64,
-    /// How many break it.
+    /// Number of rows that violate the rule.
     pub violations: u64,
-    /// Which ones, with their ids; at most 100.
+    /// Violations with their ids; at most 100.
     pub found: Vec<String>,
 }
 
-/// Every rule and what it found.
+/// Results of all rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckReport {
-    /// In the order of checking.
+    /// Results in the order of checking.
     pub rules: Vec<RuleResult>,
-    /// Rows looked at, over all rules.
+    /// Rows checked over all rules.
     pub rows: u64,
-    /// Violations, over all rules.
+    /// Violations over all rules.
     pub violations: u64,
-    /// How long it took, in milliseconds.
+    /// Duration of the check in milliseconds.
     pub took_ms: u64,
 }
 
 impl CheckReport {
-    /// Adds a rule to the report and its sums.
+    /// Adds a rule to the report and to its sums.
     pub fn add(&mut self, rule: RuleResult) {
         self.rows += rule.rows;
         self.violations += rule.violations;
@@ -99,50 +100,50 @@ impl CheckReport {
     }
 }
 
-/// How an installation is.
+/// State of the installation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Doctor {
-    /// When it was looked at.
+    /// When the check was made.
     pub at: Timestamp,
-    /// The database file.
+    /// Path of the database file.
     pub database: String,
-    /// Whether the process that owns the database said so; else the file was read without it.
+    /// Whether the running daemon answered; false = the file was read without it.
     pub live: bool,
-    /// The facts; empty when only the rules of a given file were asked for.
+    /// The findings; empty when only the rules of a given file were checked.
     pub findings: Vec<Finding>,
-    /// The rules, when asked for.
+    /// Results of the rules, when the request asked for them.
     #[serde(default)]
     pub check: Option<CheckReport>,
 }
 
-/// One row of the audit: who did what, chained to the row before it.
+/// One row of the audit: who did what, with a hash chain to the row before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRow {
-    /// Number, without gaps.
+    /// Row number, without gaps.
     pub seq: u64,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What: `approval.decided`, `tool.started`, `engine.started`.
+    /// The action: `approval.decided`, `tool.started`, `engine.started`.
     pub action: String,
     /// Label of who did it.
     pub actor: String,
     /// Stable id of who did it.
     pub actor_id: String,
-    /// Where.
+    /// Where the action came from.
     pub surface: Surface,
-    /// The channel concerned.
+    /// Channel name; none = the action concerns no channel.
     pub channel: Option<String>,
-    /// Id of the thing concerned.
+    /// Id of the thing that the action concerns.
     pub subject: String,
-    /// Facts as JSON text, byte for byte as it is hashed.
+    /// Details as JSON text, byte for byte as the hash covers them.
     pub detail: String,
-    /// Hash of the row before, lower-case hex; zeros before the first row.
+    /// Hash of the previous row in lower-case hex; zeros for the first row.
     pub prev: String,
-    /// Hash of this row, lower-case hex.
+    /// Hash of this row in lower-case hex.
     pub hash: String,
 }
 
-/// Where a chain of audit rows breaks.
+/// The place where the audit chain breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditBreak {
     /// Number of the first row that does not fit.
@@ -151,12 +152,12 @@ pub struct AuditBreak {
     pub reason: String,
 }
 
-/// A place of the chain that was noted outside of it.
+/// A row of the chain whose hash was noted elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditAnchor {
-    /// Number of a row.
+    /// Row number.
     pub seq: u64,
-    /// Its hash as it was then, lower-case hex.
+    /// Hash of the row at that time, in lower-case hex.
     pub hash: String,
 }
 
@@ -170,11 +171,11 @@ pub enum AnchorVerdict {
     Differs,
     /// The chain ends before it: its end was cut off.
     BeyondEnd,
-    /// The row was archived with the oldest part of the audit; its hash is not kept.
+    /// The row was archived with the oldest part of the audit; its hash is no longer stored.
     PutAside,
 }
 
-/// An anchor and what became of it.
+/// An anchor and the result of its check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnchorCheck {
     /// The anchor.
@@ -183,24 +184,25 @@ pub struct AnchorCheck {
     pub verdict: AnchorVerdict,
 }
 
-/// What walking the whole audit showed.
+/// Result of a walk over the whole audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReport {
-    /// Rows walked.
+    /// Number of rows read.
     pub rows: u64,
-    /// Number of the first row that is kept; 0 = there is none.
+    /// Number of the first stored row; 0 = there is none.
     pub first_seq: u64,
     /// Number of the last row; 0 = there is none.
     pub head_seq: u64,
-    /// Its hash, lower-case hex: note it elsewhere to be able to tell later that nothing was cut off.
+    /// Hash of the last row in lower-case hex. Note it elsewhere to detect later that rows were cut
+    /// off.
     pub head_hash: String,
-    /// Where the chain breaks.
+    /// Where the chain breaks; none = it is intact.
     pub broken: Option<AuditBreak>,
-    /// Anchors that were noted earlier and were compared.
+    /// Number of stored anchors that were compared.
     pub anchors: u64,
-    /// Those that the chain does not contain any more.
+    /// Anchors that the chain no longer contains.
     pub anchors_missing: Vec<AnchorCheck>,
-    /// What became of the anchor that was given.
+    /// Result for the anchor in the request.
     #[serde(default)]
     pub given: Option<AnchorCheck>,
 }
@@ -218,7 +220,7 @@ impl AuditReport {
     }
 }
 
-/// Why a piece of text is not an anchor.
+/// Error: the text is not an anchor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not SEQ:HASH, a number and 64 hex digits as `leverframe audit verify` prints them"

@@ -1,8 +1,8 @@
-//! Times as people type them.
+//! Durations and times as people type them.
 
 use crate::clock::{Day, Timestamp};
 
-/// Seconds of `45s`, `30m`, `2h`, `3d`, `1w`; none where it is not one of these.
+/// Seconds of `45s`, `30m`, `2h`, `3d`, `1w`; none = the text is none of these.
 pub fn seconds(text: &str) -> Option<i64> {
     let split = text.len() - text.chars().next_back().map_or(0, char::len_utf8);
     let (count, unit) = text.split_at(split);
@@ -20,7 +20,7 @@ pub fn seconds(text: &str) -> Option<i64> {
         .map(|count| unit * i64::from(count))
 }
 
-/// A time as people say it: `5 minutes`, `12 hours`.
+/// A duration in words: `5 minutes`, `12 hours`.
 pub fn span(millis: u64) -> String {
     let (count, unit) = match millis / 1000 {
         seconds @ 0..60 => (seconds, "second"),
@@ -32,8 +32,9 @@ pub fn span(millis: u64) -> String {
     format!("{count} {unit}{plural}")
 }
 
-/// The moment that a text names, seen from `now`: a time from now on (`30m`), the end of a day (`2026-12-24`), a time of
-/// this machine (`2026-12-24 18:00`) or of the world (RFC 3339). None = it is none of these, or over.
+/// The moment that a text names: a duration from `now` (`30m`), the end of a day (`2026-12-24`), a
+/// local time (`2026-12-24 18:00`) or an RFC 3339 time. None = the text is none of these, or the
+/// moment is past.
 pub fn ahead(text: &str, now: Timestamp) -> Option<Timestamp> {
     let text = text.trim();
     let ends = match (seconds(text), text.parse::<Day>()) {
@@ -44,7 +45,7 @@ pub fn ahead(text: &str, now: Timestamp) -> Option<Timestamp> {
     ends.filter(|at| *at > now)
 }
 
-/// An RFC 3339 time; none where it is not one.
+/// An RFC 3339 time; none = the text is not one.
 pub fn time(text: &str) -> Option<Timestamp> {
     serde_json::from_value(serde_json::Value::String(text.to_owned())).ok()
 }

@@ -1,5 +1,5 @@
-//! Escalation: who heard of a question that nobody decided, and who hears of it next. It changes nothing about who may
-//! decide, or until when.
+//! Escalation: who heard of an undecided approval, and who hears of it next. Escalation never
+//! changes who may decide, or until when.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,60 +8,60 @@ use crate::clock::Timestamp;
 use crate::protocol::duration::span;
 use crate::protocol::ids::OutboxId;
 
-/// How a question escalates.
+/// Escalation of an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Escalation {
     /// Name of the policy under `[escalation]`.
     pub policy: String,
-    /// The steps so far, in order.
+    /// Steps taken so far, in order.
     #[serde(default)]
     pub steps: Vec<EscalationStep>,
-    /// What comes next unless somebody decides; none = nothing more.
+    /// The next step unless somebody decides; none = there are no further steps.
     #[serde(default)]
     pub next: Option<NextEscalationStep>,
 }
 
-/// A step that was taken.
+/// A step of the escalation that was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EscalationStep {
-    /// Its number in the policy, from 1.
+    /// Step number in the policy, from 1.
     pub step: u32,
-    /// Who hears of it: `on-call`, `person:ben`, `webhook:pager`, `ntfy:HOST`.
+    /// Who is notified: `on-call`, `person:ben`, `webhook:pager`, `ntfy:HOST`.
     pub to: String,
-    /// The person that `to` stands for; none = it is about no person, or nobody was on call.
+    /// The person behind `to`; none = `to` names no person, or nobody was on call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
-    /// When.
+    /// When the step was taken.
     pub at: Timestamp,
-    /// What became of it.
+    /// Outcome of the step.
     pub outcome: StepOutcome,
-    /// Why it was skipped or failed.
+    /// Why the step was skipped or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// When its outcome was certain; none = it is on its way.
+    /// When the outcome was certain; none = the step is still in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<Timestamp>,
-    /// Its deliveries through channels; empty = it goes through none.
+    /// Its deliveries through channels; empty = it uses no channel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<OutboxId>,
 }
 
-/// What became of a step.
+/// Outcome of an escalation step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
-    /// It is on its way.
+    /// The notification is on its way.
     Queued,
-    /// The platform or server took it.
+    /// The platform or server accepted the notification.
     Sent,
-    /// Nobody could be disturbed or found, so the next step followed at once.
+    /// There was nobody to notify, or they may not be disturbed. The next step followed at once.
     Skipped,
-    /// It did not arrive, so the next step followed at once.
+    /// The notification did not arrive. The next step followed at once.
     Failed,
 }
 
 impl StepOutcome {
-    /// The word.
+    /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -71,7 +71,7 @@ impl StepOutcome {
         }
     }
 
-    /// Whether it reached nobody: the next step does not wait.
+    /// Whether the step reached nobody. The next step then does not wait.
     pub const fn reached_nobody(self) -> bool {
         match self {
             Self::Skipped | Self::Failed => true,
@@ -80,32 +80,32 @@ impl StepOutcome {
     }
 }
 
-/// The step that comes next.
+/// The next step of an escalation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NextEscalationStep {
-    /// Its number in the policy, from 1.
+    /// Step number in the policy, from 1.
     pub step: u32,
-    /// Who hears of it then.
+    /// Who will be notified.
     pub to: String,
-    /// The person that `to` stands for as things are; none = it is about no person, or nobody is on call.
+    /// The person behind `to` at the moment; none = `to` names no person, or nobody is on call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
-    /// When, unless somebody decides, assigns or snoozes the question.
+    /// When the step follows, unless somebody decides, assigns or snoozes the approval.
     pub at: Timestamp,
 }
 
-/// Whom a step is for, as people read it: `ben`, `ben, who is on call,`, `webhook pager`, `ntfy HOST`.
+/// The target of a step in words: `ben`, `ben, who is on call,`, `webhook pager`, `ntfy HOST`.
 pub fn in_words(to: &str, person: Option<&str>) -> String {
     match (to.split_once(':'), person) {
         (Some(("person", name)), _) => name.to_owned(),
         (Some((kind, name)), _) => format!("{kind} {name}"),
         (None, Some(person)) => format!("{person}, who is on call,"),
-        (None, None) => "whoever is on call".to_owned(),
+        (None, None) => "the person on call".to_owned(),
     }
 }
 
 impl EscalationStep {
-    /// Who heard of it, and what became of that.
+    /// Who was notified and the outcome, in words.
     pub fn in_words(&self) -> String {
         let to = match &self.person {
             Some(person) => person.clone(),
@@ -122,7 +122,7 @@ impl EscalationStep {
 }
 
 impl NextEscalationStep {
-    /// Who hears of it, in a word or two: `ben`, `on call`, `webhook pager`.
+    /// The target in a word or two: `ben`, `on call`, `webhook pager`.
     pub fn in_brief(&self) -> String {
         match &self.person {
             Some(person) => person.clone(),
@@ -133,7 +133,7 @@ impl NextEscalationStep {
 }
 
 impl Escalation {
-    /// What comes next: `escalates to ben in 4 minutes`; none = nothing more.
+    /// The next step in words: `escalates to ben in 4 minutes`; none = there are no further steps.
     pub fn next_in_words(&self, now: Timestamp) -> Option<String> {
         let next = self.next.as_ref()?;
         let to = in_words(&next.to, next.person.as_deref());
@@ -144,7 +144,7 @@ impl Escalation {
         })
     }
 
-    /// Why the newest step asks whom it asks; none = there was no step yet.
+    /// Why the newest step notified its target; none = there was no step yet.
     pub fn why_in_words(&self, asked_at: Timestamp) -> Option<String> {
         let step = self
             .steps
@@ -160,29 +160,29 @@ impl Escalation {
     }
 }
 
-/// A drill: marked messages that go the way of a question which nobody decides. Nothing waits and nothing runs.
+/// A drill: marked test messages take all steps of an escalation. Nothing waits and nothing runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EscalationDrill {
-    /// The channel whose steps it takes.
+    /// Channel whose escalation policy is tested.
     pub channel: String,
-    /// Label of who began it.
+    /// Label of who started it.
     pub by: String,
-    /// When it began.
+    /// When it started.
     pub started_at: Timestamp,
     /// Whether its steps follow each other without their delays.
     pub fast: bool,
     /// Its steps so far.
     pub escalation: Escalation,
-    /// When it ended; none = it runs.
+    /// When it ended; none = it is still running.
     #[serde(default)]
     pub ended_at: Option<Timestamp>,
 }
 
-/// Milliseconds after which a drill proves nothing any more: 90 days.
+/// Age after which a drill proves nothing, in milliseconds: 90 days.
 const DRILL_HOLDS_MS: u64 = 90 * 24 * 3600 * 1000;
 
 impl EscalationDrill {
-    /// Which steps reached nobody; none = every step arrived. Of a drill that ended.
+    /// Which steps of a finished drill reached nobody; none = every step arrived.
     pub fn problem(&self) -> Option<String> {
         let steps = &self.escalation.steps;
         if steps.is_empty() {
@@ -202,7 +202,7 @@ impl EscalationDrill {
     }
 }
 
-/// Begins a drill.
+/// A request to start a drill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DrillRequest {
@@ -213,7 +213,7 @@ pub struct DrillRequest {
     pub fast: bool,
 }
 
-/// A channel that escalates.
+/// A channel with an escalation policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EscalationStatus {
     /// Channel name.
@@ -222,19 +222,19 @@ pub struct EscalationStatus {
     pub policy: String,
     /// The steps of the policy, in order.
     pub steps: Vec<PolicyStep>,
-    /// Its last drill; none = there was none.
+    /// Its last drill; none = there was no drill.
     #[serde(default)]
     pub drill: Option<EscalationDrill>,
 }
 
-/// A step of a policy.
+/// A step of an escalation policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyStep {
-    /// Seconds that a question waited by then.
+    /// How many seconds an approval waits before this step.
     pub after_seconds: u64,
-    /// Who hears of it.
+    /// Who is notified: `on-call`, `person:ben`, `webhook:pager`, `ntfy:HOST`.
     pub to: String,
-    /// The person that `to` stands for now; none = it is about no person, or nobody is on call.
+    /// The person behind `to` at the moment; none = `to` names no person, or nobody is on call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! The event side of the one seam: what happened.
+//! Events: what happened in the engine.
 //!
-//! Durable events carry a `seq` and are written in the same transaction as the change they report.
-//! Ephemeral ones (deltas, tool output, an opening model call) carry none and may be lost; the snapshot
-//! holds what they added up to. Folding durable events never needs an ephemeral one.
+//! A durable event carries a `seq`; one transaction writes it with the change that it reports.
+//! Ephemeral events (deltas, tool output, a starting model call) carry none and may be lost; the
+//! snapshot contains their result. Folding durable events never needs an ephemeral one.
 
 use std::sync::Arc;
 
@@ -28,140 +28,140 @@ use crate::protocol::rule::Rule;
 use crate::protocol::session::{CachedAnswer, CachedResult, ErrorBody, Session, Usage};
 use crate::protocol::snapshot::EngineStatus;
 
-/// One thing that happened.
+/// An event: one thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Position in the durable log; none = ephemeral.
+    /// Position in the durable log; none = the event is ephemeral.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Session concerned.
+    /// Session that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Continuation concerned.
+    /// Continuation (turn) that the event concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation_id: Option<ContinuationId>,
-    /// What.
+    /// What happened.
     #[serde(flatten)]
     pub body: EventBody,
 }
 
-/// What happened. The serialised `kind` words are fixed (API.md).
+/// What happened. The serialised `kind` words are fixed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind")]
 pub enum EventBody {
     /// A session was opened.
     #[serde(rename = "session.started")]
     SessionStarted {
-        /// As it is.
+        /// The session after the event.
         session: Box<Session>,
     },
-    /// A session's title, model or pause changed.
+    /// The title, model or pause of a session changed.
     #[serde(rename = "session.updated")]
     SessionUpdated {
-        /// As it is.
+        /// The session after the event.
         session: Box<Session>,
     },
     /// A session ended.
     #[serde(rename = "session.ended")]
     SessionEnded {
-        /// Why.
+        /// Why it ended.
         reason: String,
     },
-    /// A user message was accepted; its continuation is pending.
+    /// The engine accepted a user message; its continuation is pending.
     #[serde(rename = "message.received")]
     MessageReceived {
         /// Channel name.
         channel: String,
         /// Conversation key.
         conversation: String,
-        /// Who: outside text.
+        /// Display name of the sender: untrusted text.
         sender: String,
-        /// Stable id of who: `telegram:123456`. Events of older versions have none.
+        /// Stable id of the sender: `telegram:123456`. Events of older versions have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sender_id: Option<String>,
-        /// First 200 characters: outside text.
+        /// First 200 characters of the message: untrusted text.
         preview: String,
     },
-    /// The continuation waits behind others of its session or the engine's limit.
+    /// The continuation waits behind others of its session, or for the engine's limit.
     #[serde(rename = "continuation.queued")]
     ContinuationQueued {
-        /// How many are before it in its session.
+        /// How many continuations of its session are before it.
         ahead: u32,
     },
-    /// The continuation waits for files of its message; it starts when it waits for none.
+    /// The continuation waits for the files of its message and starts when they are here.
     #[serde(rename = "continuation.waiting_for_files")]
     ContinuationWaitingForFiles {
-        /// How many it still waits for.
+        /// How many files are still missing.
         files: u32,
     },
-    /// A worker took it up.
+    /// A worker started the continuation.
     #[serde(rename = "continuation.started")]
     ContinuationStarted {
-        /// How often that has happened.
+        /// Number of the start, from 1.
         attempt: u32,
     },
     /// Ephemeral: its model stream opened.
     #[serde(rename = "continuation.streaming")]
     ContinuationStreaming {
-        /// The step being written.
+        /// Number of the step in progress.
         step: u32,
     },
-    /// It waits for a person.
+    /// The continuation waits for a person.
     #[serde(rename = "continuation.awaiting_approval")]
     ContinuationAwaitingApproval {
-        /// How many gates wait.
+        /// How many approvals are pending.
         pending: u32,
     },
-    /// Its process died or was stopped while it ran.
+    /// The process died or stopped while the continuation ran.
     #[serde(rename = "continuation.interrupted")]
     ContinuationInterrupted {
-        /// Why.
+        /// Why it was interrupted.
         reason: String,
     },
-    /// It may go on: resumed by a person or policy, or its gates are decided.
+    /// The continuation goes on: a person or the policy resumed it, or its approvals are decided.
     #[serde(rename = "continuation.resumed")]
     ContinuationResumed {
-        /// By whom.
+        /// Who resumed it.
         by: String,
     },
-    /// It ended with an answer.
+    /// The continuation ended with an answer.
     #[serde(rename = "continuation.completed")]
     ContinuationCompleted {
-        /// First 200 characters of the answer: outside text.
+        /// First 200 characters of the answer: untrusted text.
         preview: String,
-        /// Sum over its model calls.
+        /// Tokens and cost of all its model calls.
         usage: Usage,
     },
-    /// It ended with an error.
+    /// The continuation ended with an error.
     #[serde(rename = "continuation.failed")]
     ContinuationFailed {
-        /// What.
+        /// The error.
         error: ErrorBody,
     },
-    /// A person ended it.
+    /// A person ended the continuation.
     #[serde(rename = "continuation.cancelled")]
     ContinuationCancelled {
-        /// Who.
+        /// Who ended it.
         by: String,
-        /// Why.
+        /// Why it was ended.
         reason: Option<String>,
     },
-    /// A gate was not answered in time.
+    /// The continuation ended because nobody decided an approval before the deadline.
     #[serde(rename = "continuation.expired")]
     ContinuationExpired {
-        /// Which gate.
+        /// Which approval expired.
         reason: String,
     },
-    /// Ephemeral: a model call began, or waits to be tried again.
+    /// Ephemeral: a model call began, or waits for its next attempt.
     #[serde(rename = "model.started")]
     ModelStarted {
         /// `<provider>/<model>`.
         model: String,
         /// Number of the attempt for this step, from 1.
         attempt: u32,
-        /// It is tried again at this time; none = it is asked now.
+        /// When the next attempt begins; none = the call begins now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<Timestamp>,
     },
@@ -170,61 +170,61 @@ pub enum EventBody {
     ModelFinished {
         /// `<provider>/<model>`.
         model: String,
-        /// The step it wrote.
+        /// Number of the step that it wrote.
         step: u32,
-        /// Tokens and money.
+        /// Tokens and cost of the call.
         usage: Usage,
-        /// Milliseconds.
+        /// Duration in milliseconds.
         latency_ms: u64,
-        /// What went wrong, when it did.
+        /// What went wrong; none = nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// Why the answer ended: `end_turn`, `tool_use`, `max_tokens`, `refusal` or a word of the provider; none where
-        /// there is no answer.
+        /// Why the answer ended: `end_turn`, `tool_use`, `max_tokens`, `refusal` or a word of the
+        /// provider; none = there is no answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<String>,
-        /// The model that answered, as the provider names it: a dated name for an alias, or another model. None where
-        /// the provider named none.
+        /// The model that answered, as the provider names it: a dated name for an alias, or another
+        /// model. None = the provider named none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answered_by: Option<String>,
-        /// What an operator should know about how the answer came: another model stood in, the context was compacted.
+        /// Notes for operators about the answer, such as a fallback model or a compacted context.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
-    /// Ephemeral: text arrived.
+    /// Ephemeral: the model wrote text.
     #[serde(rename = "message.delta")]
     MessageDelta {
-        /// The step being written.
+        /// Number of the step in progress.
         step: u32,
-        /// Byte offset of this piece within the step's text.
+        /// Byte offset of this text within the step's text.
         offset: u64,
-        /// The piece: outside text.
+        /// The new text: untrusted.
         text: String,
     },
-    /// The model proposed a call and the policy spoke.
+    /// The model proposed a call, and the policy gave its verdict.
     #[serde(rename = "tool.proposed")]
     ToolProposed {
-        /// Which.
+        /// Id of the call.
         call_id: ToolCallId,
         /// Tool name.
         name: String,
-        /// One-line preview of the arguments, at most 200 characters: outside text.
+        /// One-line preview of the arguments, at most 200 characters: untrusted text.
         preview: String,
-        /// What it touches.
+        /// The most that the call can touch.
         access: Access,
-        /// Its recovery class.
+        /// What recovery may assume about the call after a crash.
         effect: Effect,
-        /// Its risk.
+        /// How much harm the call can do.
         risk: Risk,
-        /// Where it stands.
+        /// State of the call.
         state: ToolCallState,
-        /// What the policy said.
+        /// The verdict of the policy.
         verdict: Verdict,
     },
-    /// A call started; its effect may have happened from here on.
+    /// A call started. From here on, its effect may have happened.
     #[serde(rename = "tool.started")]
     ToolStarted {
-        /// Which.
+        /// Id of the call.
         call_id: ToolCallId,
         /// Tool name.
         name: String,
@@ -234,63 +234,64 @@ pub enum EventBody {
     /// Ephemeral: output of a running call.
     #[serde(rename = "tool.output")]
     ToolOutput {
-        /// Which.
+        /// Id of the call.
         call_id: ToolCallId,
-        /// The piece: outside text.
+        /// The new output: untrusted text.
         text: String,
     },
     /// Ephemeral: output of a command that a person runs in the shell of a session.
     #[serde(rename = "shell.output")]
     ShellOutput {
-        /// The piece: outside text.
+        /// The new output: untrusted text.
         text: String,
     },
-    /// A call is settled (or its outcome is unknown).
+    /// A call ended, or its outcome is unknown.
     #[serde(rename = "tool.finished")]
     ToolFinished {
-        /// Which.
+        /// Id of the call.
         call_id: ToolCallId,
         /// Tool name.
         name: String,
-        /// Where it ended.
+        /// State of the call at its end.
         state: ToolCallState,
-        /// First 200 characters of the result: outside text.
+        /// First 200 characters of the result: untrusted text.
         preview: String,
-        /// Milliseconds it ran.
+        /// How long the call ran, in milliseconds.
         duration_ms: Option<u64>,
-        /// Set when the tool did not run: the result is one that was kept.
+        /// Set when the tool did not run: the cache returned this earlier result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cached: Option<CachedResult>,
     },
-    /// An external agent reported how a call of its own ended, or went on without a report.
+    /// An external agent reported how its own call ended, or went on without a report.
     #[serde(rename = "call.reported")]
     CallReported {
-        /// The call that it asked about; none = it never asked.
+        /// The call that it asked the gate about; none = it never asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<ToolCallId>,
         /// Tool name.
         tool: String,
-        /// How it ended.
+        /// How the call ended.
         outcome: ReportOutcome,
-        /// First 200 characters of what it gave: outside text.
+        /// First 200 characters of the result: untrusted text.
         preview: String,
     },
-    /// A person is asked. Sent again with a new revision after an edit or a return to pending.
+    /// The engine asks a person. The event comes again with a new revision after an edit or a
+    /// return to pending.
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
-        /// As it is now.
+        /// The approval after the event.
         approval: Box<Approval>,
     },
-    /// A person answered (or took the answer back, or the approval was used).
+    /// A person decided, took the decision back, or the call used the approval.
     #[serde(rename = "approval.decided")]
     ApprovalDecided {
-        /// As it is now.
+        /// The approval after the event.
         approval: Box<Approval>,
     },
-    /// Not answered in time.
+    /// Nobody decided the approval before the deadline.
     #[serde(rename = "approval.expired")]
     ApprovalExpired {
-        /// As it is now.
+        /// The approval after the event.
         approval: Box<Approval>,
     },
     /// A reply waits to be sent.
@@ -301,213 +302,218 @@ pub enum EventBody {
         /// Channel name.
         channel: String,
     },
-    /// A part was accepted by the platform.
+    /// The platform accepted a part.
     #[serde(rename = "reply.sent")]
     ReplySent {
-        /// Which part.
+        /// Delivery id of the part.
         outbox_id: OutboxId,
-        /// What for.
+        /// What the part is for.
         class: OutboxClass,
         /// Channel name.
         channel: String,
         /// Part number from 1.
         part: u32,
     },
-    /// A part was refused for good.
+    /// The platform refused a part for good.
     #[serde(rename = "reply.failed")]
     ReplyFailed {
-        /// Which part.
+        /// Delivery id of the part.
         outbox_id: OutboxId,
         /// Channel name.
         channel: String,
-        /// Why, redacted.
+        /// Why the platform refused it, redacted.
         error: String,
-        /// Where it stands.
+        /// State of the part.
         state: OutboxState,
     },
     /// Nobody knows whether a part arrived.
     #[serde(rename = "reply.unknown")]
     ReplyUnknown {
-        /// Which part.
+        /// Delivery id of the part.
         outbox_id: OutboxId,
         /// Channel name.
         channel: String,
-        /// What is known.
+        /// What is known about the delivery.
         detail: String,
     },
-    /// A channel's health or pause changed.
+    /// The health, pause, drain or another state of a channel changed.
     #[serde(rename = "channel.state")]
     ChannelState {
-        /// As it is.
+        /// The channel after the event.
         channel: Box<Channel>,
     },
-    /// A channel's policy changed.
+    /// The policy of a channel changed.
     #[serde(rename = "policy.changed")]
     PolicyChanged {
         /// Channel name.
         channel: String,
-        /// As it is.
+        /// The policy after the event.
         policy: Policy,
-        /// By whom.
+        /// Label of who changed it.
         by: String,
     },
-    /// A budget is nearly used up, or used up; then an approval of kind `budget` follows.
+    /// A budget is nearly used up, or used up. When it is used up, an approval of kind `budget`
+    /// follows.
     #[serde(rename = "budget.reached")]
     BudgetReached {
-        /// Which: `tokens`, `cost`, `session_cost`, `day_tokens` …
+        /// Name of the budget: `tokens`, `cost`, `session_cost`, `day_tokens` …
         budget: String,
-        /// How far.
+        /// How far it is used up.
         #[serde(default)]
         level: BudgetLevel,
-        /// How much it allows: tokens, US dollars, milliseconds or a count.
+        /// The limit: tokens, US dollars, milliseconds or a count.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<f64>,
-        /// How much is used or reserved.
+        /// How much is used or reserved, in the unit of the limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         used: Option<f64>,
     },
-    /// A cached response was given; no model was asked.
+    /// The cache answered; no model was asked.
     #[serde(rename = "cache.hit")]
     CacheHit {
         /// Channel name.
         channel: String,
-        /// `<provider>/<model>` that had answered.
+        /// `<provider>/<model>` that produced the response.
         model: String,
-        /// Which answer.
+        /// The cached response and its age.
         cached: CachedAnswer,
     },
-    /// Ephemeral: the model is asked, and why no cached response was given.
+    /// Ephemeral: the cache had no response, and the model is asked.
     #[serde(rename = "cache.miss")]
     CacheMiss {
         /// Channel name.
         channel: String,
-        /// Why.
+        /// Why the cache had none.
         reason: CacheMissReason,
     },
-    /// Ephemeral: the engine was held, released, or has a problem.
+    /// Ephemeral: an emergency stop was pressed or released, or the engine has a problem.
     #[serde(rename = "engine.state")]
     EngineState {
-        /// As it is.
+        /// The engine after the event.
         engine: Box<EngineStatus>,
     },
-    /// Ephemeral: a model call waits because its provider has as many calls under way as it may have.
+    /// Ephemeral: a model call waits, because its provider allows no more calls at the same time.
     #[serde(rename = "model.waiting")]
     ModelWaiting {
-        /// Provider name.
+        /// Name of the provider.
         provider: String,
-        /// How many calls waited before it; whose turn it is next is not theirs alone (`model::limits`).
+        /// How many calls waited before it. The engine shares places fairly, so a later call may
+        /// start first (`model::limits`).
         ahead: u32,
     },
-    /// Something remembered was written, changed, deleted or compacted.
+    /// A memory was written, changed, deleted or compacted.
     #[serde(rename = "memory.changed")]
     MemoryChanged {
-        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `deleted`, `imported`, `compacted`,
-        /// `erasing` (a user, from now on), `erased` (a user), `compaction_failed`, `embedded` (their meaning can be searched for).
+        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `deleted`,
+        /// `imported`, `compacted`, `erasing` (removal of a user began), `erased` (a user was
+        /// removed), `compaction_failed`, `embedded` (search by meaning finds them).
         change: String,
-        /// Channel; none = global, or several.
+        /// Channel name; none = global, or several channels.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel: Option<String>,
-        /// How many.
+        /// Number of memories.
         count: u64,
-        /// The compaction, where it was one.
+        /// The compaction; none = it was no compaction.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         compaction: Option<Box<Compaction>>,
-        /// By whom.
+        /// Label of who did it.
         by: String,
     },
-    /// A run of hygiene ended, or was taken back.
+    /// A memory hygiene run ended or was undone.
     #[serde(rename = "hygiene.finished")]
     HygieneFinished {
-        /// As it is.
+        /// The run after the event.
         run: Box<HygieneRun>,
     },
-    /// A hook changed or cancelled something, or failed. Ephemeral: what follows from it is in other events.
+    /// A hook changed or cancelled something, or failed. Ephemeral: other events report the
+    /// consequences.
     #[serde(rename = "hook.ran")]
     HookRan {
-        /// Its name.
+        /// Name of the hook.
         hook: String,
-        /// When it was called.
+        /// When the engine called it.
         point: HookPoint,
-        /// What it said.
+        /// The verdict of the hook.
         verdict: HookVerdict,
-        /// Whether that was only counted.
+        /// Whether the engine only counted the verdict.
         dry_run: bool,
     },
-    /// A routine was made, changed or removed, or ran.
+    /// A routine was created, changed or removed, or ran.
     #[serde(rename = "routine.changed")]
     RoutineChanged {
         /// What happened: `added`, `changed`, `removed`, `ran`, `skipped`, `failed`.
         change: String,
-        /// As it is, or was.
+        /// The routine after the event, or before its removal.
         routine: Box<Routine>,
     },
-    /// Ephemeral: a tool server changed its state, what it offers, or what is trusted of it.
+    /// Ephemeral: the state, the offer or the trusted definition of a tool server changed.
     #[serde(rename = "mcp.changed")]
     McpChanged {
-        /// Its name in the configuration.
+        /// Name of the server in the configuration.
         server: String,
     },
-    /// Ephemeral: a dataset came, stays longer, or was removed.
+    /// Ephemeral: a dataset was added, stays longer, or was removed.
     #[serde(rename = "datasets.changed")]
     DatasetsChanged {
-        /// Its channel; none = of several channels.
+        /// Channel name; none = several channels.
         channel: Option<String>,
     },
-    /// A rule was made, changed or removed.
+    /// A rule was created, changed or removed.
     #[serde(rename = "rule.changed")]
     RuleChanged {
         /// What happened: `added`, `changed`, `removed`.
         change: String,
-        /// As it is, or was.
+        /// The rule after the event, or before its removal.
         rule: Box<Rule>,
     },
-    /// A permission for a shape was taken back.
+    /// A person revoked a grant.
     #[serde(rename = "grant.removed")]
     GrantRemoved {
-        /// The approval it was given with.
+        /// Id of the approval that created the grant.
         approval_id: ApprovalId,
         /// Tool name.
         tool: String,
-        /// Who.
+        /// Label of who revoked it.
         by: String,
     },
-    /// A question waits for somebody in particular from now on, or for nobody any more.
+    /// An approval was assigned to a person, or its assignment was removed.
     #[serde(rename = "approval.assigned", alias = "approval.handed_over")]
     ApprovalAssigned {
-        /// As it is now.
+        /// The approval after the event.
         approval: Box<Approval>,
     },
-    /// People were reminded of a question in chats.
+    /// The engine reminded people of an approval in chats.
     #[serde(rename = "approval.reminded")]
     ApprovalReminded {
-        /// As it is now.
+        /// The approval after the event.
         approval: Box<Approval>,
     },
-    /// The first of two people who must allow a call did.
+    /// The first of two people who must allow a call allowed it.
     #[serde(rename = "approval.first_allowed")]
     ApprovalFirstAllowed {
-        /// As it is now.
+        /// The approval after the event.
         approval: Box<Approval>,
     },
-    /// A question escalates: its next step, a step that was taken, or what became of one.
+    /// The escalation of an approval changed: its next step, a step taken, or the outcome of a
+    /// step.
     #[serde(rename = "approval.escalation")]
     ApprovalEscalation {
-        /// As it is now.
+        /// The approval after the event.
         approval: Box<Approval>,
     },
-    /// Somebody said who is on call.
+    /// Somebody changed who is on call.
     #[serde(rename = "oncall.changed")]
     OnCallChanged {
-        /// Who; none = nobody.
+        /// Who is on call; none = nobody.
         on_call: Option<Box<OnCall>>,
     },
-    /// A run left something in places from which other programs run code, or a person has dismissed it.
+    /// A run left files in places from which other programs run code, or a person dismissed them.
     #[serde(rename = "leftovers.changed")]
     LeftoversChanged {
-        /// As it is.
+        /// The files that the run left.
         leftovers: Box<Leftovers>,
     },
-    /// A kind this version does not know.
+    /// A kind that this version does not know.
     #[serde(other, rename = "unknown")]
     Unknown,
 }
@@ -516,9 +522,9 @@ pub enum EventBody {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetLevel {
-    /// Four fifths of it.
+    /// Four fifths of it are used.
     Warning,
-    /// It does not allow what was to be done next.
+    /// The rest does not allow the next action.
     #[default]
     Reached,
 }
@@ -598,7 +604,7 @@ impl EventBody {
         None
     }
 
-    /// The continuation state this event announces, when it announces one.
+    /// The continuation state that this event announces; none = it announces no state.
     pub fn continuation_state(&self) -> Option<ContinuationState> {
         match self {
             Self::MessageReceived { .. }
@@ -659,13 +665,14 @@ impl EventBody {
     }
 }
 
-/// Which events a subscriber wants.
+/// A subscriber's filter for events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventFilter {
     /// Only events after this `seq`; none = only new ones.
     #[serde(default)]
     pub after: Option<u64>,
-    /// Without `after`: begin with the kept events of this time, or with the newest one where none is so young.
+    /// Without `after`: start with the stored events since this time, or with the newest one when
+    /// all are older.
     #[serde(default)]
     pub since: Option<Timestamp>,
     /// Only this session.
@@ -674,10 +681,10 @@ pub struct EventFilter {
     /// Only this continuation.
     #[serde(default)]
     pub continuation_id: Option<ContinuationId>,
-    /// Only these kinds; empty = all.
+    /// Only these kinds; empty = all kinds.
     #[serde(default)]
     pub kinds: Vec<String>,
-    /// Sessions whose deltas and tool output are wanted; empty = none.
+    /// Sessions whose deltas and tool output to send; empty = none.
     #[serde(default)]
     pub deltas: Vec<SessionId>,
 }
@@ -685,8 +692,8 @@ pub struct EventFilter {
 /// One item of an event stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamItem {
-    /// Something happened.
+    /// An event.
     Event(Arc<Event>),
-    /// The cursor is not kept any more: take a new snapshot.
+    /// The engine no longer has the events after the cursor: take a new snapshot.
     Reset,
 }

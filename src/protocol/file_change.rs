@@ -1,6 +1,6 @@
-//! What tools did to files, and whether it was undone.
+//! Changes that tools made to files, and their undo.
 //!
-//! Paths are the agent's: outside text, to be revealed before they are shown.
+//! The agent chose the paths: untrusted text, which screens must reveal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,23 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::ToolCallState;
 use crate::protocol::ids::{SessionId, ToolCallId};
 
-/// The tools whose changes of files are kept and can be undone.
+/// The tools whose file changes are stored and can be undone.
 pub const FILE_TOOLS: [&str; 4] = ["edit_file", "apply_patch", "move_file", "delete_file"];
 
-/// What became of one file.
+/// What happened to one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileFate {
-    /// It was not there before.
+    /// It did not exist before.
     Created,
-    /// It held something else before.
+    /// Its content changed.
     Changed,
-    /// It is not there any more.
+    /// It no longer exists.
     Deleted,
 }
 
 impl FileFate {
-    /// The word.
+    /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -38,46 +38,46 @@ impl FileFate {
 /// One file of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileOfChange {
-    /// Path below the workspace.
+    /// Path relative to the workspace.
     pub path: String,
-    /// What became of it. A file that moved is deleted in one place and created in another.
+    /// What happened to it. A moved file is deleted in one place and created in another.
     pub fate: FileFate,
 }
 
-/// What one call did to files.
+/// The changes that one call made to files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
-    /// The call.
+    /// Id of the call.
     pub tool_call_id: ToolCallId,
-    /// Its session.
+    /// Session of the call.
     pub session_id: SessionId,
-    /// The tool.
+    /// Tool name.
     pub tool: String,
-    /// When it happened.
+    /// When the change happened.
     pub at: Timestamp,
     /// Absolute path of the workspace.
     pub workspace: String,
-    /// The files.
+    /// The changed files.
     pub files: Vec<FileOfChange>,
-    /// When it was undone; none = it was not.
+    /// When it was undone; none = it was not undone.
     #[serde(default)]
     pub undone_at: Option<Timestamp>,
 }
 
-/// Where the difference of a past call comes from.
+/// Source of the diff of an earlier call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffSource {
-    /// Its approval: what a person was shown, and allowed.
+    /// The approval: what a person saw and allowed.
     Approval,
-    /// The files that are kept to undo it.
+    /// The files that are stored for an undo.
     KeptFiles,
-    /// Its arguments: what stood in the files before is not known.
+    /// The arguments: the previous content of the files is unknown.
     Arguments,
 }
 
 impl DiffSource {
-    /// In words.
+    /// The source in words.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Approval => "as it was allowed",
@@ -87,21 +87,21 @@ impl DiffSource {
     }
 }
 
-/// What one call did to the files of its workspace, as far as the record holds it.
+/// The changes of one call to the files of its workspace, as far as they are recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallDiff {
-    /// The call.
+    /// Id of the call.
     pub tool_call_id: ToolCallId,
-    /// The tool.
+    /// Tool name.
     pub tool: String,
-    /// Where it stands.
+    /// State of the call.
     pub state: ToolCallState,
-    /// Where the difference comes from; none = there is none.
+    /// Source of the diff; none = there is no diff.
     pub source: Option<DiffSource>,
-    /// Unified diffs, one file after the other: outside text. Empty = none is known.
+    /// Unified diffs, one file after the other: untrusted text. Empty = no diff is known.
     pub unified: String,
-    /// What the record does not hold: sentences.
+    /// What is not recorded, in sentences.
     pub missing: Vec<String>,
-    /// Whether it was undone later.
+    /// Whether the change was undone later.
     pub undone: bool,
 }

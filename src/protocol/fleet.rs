@@ -1,4 +1,4 @@
-//! How the channels of a daemon stand, and what they did in the last 24 hours: a row each.
+//! State of each channel of a daemon, and its activity in the last 24 hours.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,34 +6,35 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::costs::BudgetUsage;
 
-/// Hours that are counted.
+/// Number of hours that are counted.
 pub const HOURS: usize = 24;
 
-/// A channel of the fleet board.
+/// A channel on the fleet board.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetChannel {
-    /// Its name.
+    /// Channel name.
     pub name: String,
-    /// How it stands, in one word: its health, or `paused`, `held`, `draining`.
+    /// State in one word: its health, or `paused`, `held` (emergency stop), `draining`.
     pub state: String,
-    /// Questions that wait for a person.
+    /// Pending approvals.
     pub waiting: u32,
-    /// Since when the oldest of them waits; none = none waits.
+    /// When the engine asked the oldest of them; none = nothing is pending.
     pub oldest_waiting_at: Option<Timestamp>,
-    /// US dollars of today; none = no call of today had a price.
+    /// US dollars spent today; none = no call of today had a known price.
     pub spent_usd: Option<f64>,
-    /// The budget of today that it has used up the furthest; none = it has none of its own.
+    /// Its own budget of today with the highest use; none = it has no budget of its own.
     pub budget: Option<BudgetUsage>,
     /// When its platform last accepted a message; none = never.
     pub last_reply_at: Option<Timestamp>,
-    /// Turns that began in each of the last 24 clock hours, the oldest hour first. The last one is not over.
+    /// Turns that began in each of the last 24 clock hours, the oldest hour first. The last hour is
+    /// not over.
     pub turns: Vec<u64>,
-    /// Those of them that failed.
+    /// Turns of each hour that failed.
     pub errors: Vec<u64>,
 }
 
 impl FleetChannel {
-    /// How many turns of the counted hours failed.
+    /// Number of failed turns in the counted hours.
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum()
     }

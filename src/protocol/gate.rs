@@ -1,6 +1,6 @@
-//! What the gate says of calls that external agents make by themselves.
+//! The gate's answers about calls that external agents make.
 //!
-//! Everything an agent says of itself is outside text: nobody here checks it.
+//! Everything that an agent reports about itself is untrusted text: Leverframe cannot check it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,23 +10,23 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::{ExternalAgent, GateVerdict, ReportOutcome};
 use crate::protocol::schema;
 
-/// The channel of every session of an external agent.
+/// The channel of the sessions of all external agents.
 pub const GATE: &str = "gate";
 
-/// Longest body that a hook sends, in bytes.
+/// Largest request body of a hook, in bytes.
 pub const MAX_HOOK_BYTES: usize = 256 * 1024;
 
-/// Longest that a caller waits for an answer, in seconds.
+/// Longest wait for an answer, in seconds.
 pub const LONGEST_GATE_WAIT: u64 = 86_400;
 
 /// The external agent that wants to make a call, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalCaller {
-    /// Which program.
+    /// The external agent.
     pub agent: ExternalAgent,
-    /// The program's own id of its session.
+    /// The program's own session id.
     pub session: String,
-    /// Its working directory.
+    /// Absolute path of its working directory.
     pub directory: String,
     /// The program's own id of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,26 +34,28 @@ pub struct ExternalCaller {
     /// The subagent that makes the call; none = the agent itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
-    /// The program's mode of permissions.
+    /// The program's permission mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Why the program asks its own person, in its words, maybe none; none = it asks before each call.
+    /// Why the program asks its own user, in its words, which may be empty; none = it asks the gate
+    /// before each call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_question: Option<String>,
-    /// The machine that it runs on; none = this one.
+    /// The machine that it runs on; none = the machine of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The key that joins a repeated request to this one.
     pub request: String,
     /// When the program stops waiting for an answer.
     pub waits_until: Timestamp,
-    /// Whether the program ends while the question waits, and asks again once there is a decision: a job of ours.
+    /// Whether the program ends while the approval is pending and asks again after the decision, as
+    /// jobs of Leverframe do.
     #[serde(default, skip_serializing_if = "schema::is_default")]
     pub deferred: bool,
 }
 
 impl ExternalCaller {
-    /// Who asks, in one line: `Claude Code · subagent explorer on build-3`.
+    /// The caller in one line: `Claude Code · subagent explorer on build-3`.
     pub fn label(&self) -> String {
         let subagent = self.subagent.as_ref();
         let host = self.host.as_ref();
@@ -66,24 +68,24 @@ impl ExternalCaller {
     }
 }
 
-/// What a hook of an external agent is told.
+/// The gate's answer to a hook of an external agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateAnswer {
-    /// What it comes to.
+    /// The verdict.
     pub verdict: GateVerdict,
-    /// Why, of a call that is denied.
+    /// Why the call is denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The same in the words of the program: an object.
+    /// The answer in the format of the program: an object.
     pub body: Value,
 }
 
-/// What an external agent reports of a call after it.
+/// A report of an external agent after a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallReport {
-    /// How it ended.
+    /// How the call ended.
     pub outcome: ReportOutcome,
-    /// What it gave, redacted and at most 16 KiB: outside text.
+    /// Result of the call, redacted and at most 16 KiB: untrusted text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// When the report came.
@@ -104,24 +106,25 @@ impl CallReport {
 /// The session of an external agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalSession {
-    /// Which program.
+    /// The external agent.
     pub agent: ExternalAgent,
-    /// Its working directory, where it made a call.
+    /// Absolute path of its working directory; none = it made no call yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Its mode of permissions, where it names one.
+    /// Its permission mode; none = it names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// The machine that it runs on; none = this one.
+    /// The machine that it runs on; none = the machine of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Calls that it reported and never asked about.
+    /// Number of calls that it reported without asking first.
     #[serde(default)]
     pub unasked: u32,
 }
 
 impl ExternalSession {
-    /// How far its calls pass the gate, in a word: `gated` = each one asked, `observed` = some only were reported.
+    /// Coverage by the gate, in a word: `gated` = it asked about every call, `observed` = it only
+    /// reported some calls.
     pub const fn assurance(&self) -> &'static str {
         match self.unasked {
             0 => "gated",
@@ -129,7 +132,7 @@ impl ExternalSession {
         }
     }
 
-    /// What that word means for an operator.
+    /// The meaning of that word for an operator.
     pub fn meaning(&self) -> String {
         match self.unasked {
             0 => "gated: each call that it reported asked here first".to_owned(),
@@ -138,7 +141,7 @@ impl ExternalSession {
         }
     }
 
-    /// Where it runs, in a line: `Claude Code in /srv/shop on build-3, mode default`.
+    /// Where it runs, in one line: `Claude Code in /srv/shop on build-3, mode default`.
     pub fn place(&self) -> String {
         let part = |before: &str, what: &Option<String>| {
             what.as_ref()

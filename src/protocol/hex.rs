@@ -8,7 +8,8 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.map(|digit| char::from(*digit)).collect()
 }
 
-/// The bytes that exactly these digits are, in either case; none when a character is no digit, or they are more or fewer.
+/// Parses exactly these hexadecimal digits in either case; none = a character is no digit, or the
+/// length is wrong.
 pub fn from_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();

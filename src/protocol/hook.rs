@@ -1,4 +1,4 @@
-//! Hooks as surfaces see them: what is registered, how it does, and trying one out.
+//! Hooks as surfaces see them: configuration, counters, and trial runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,42 +7,44 @@ use serde_json::Value;
 use crate::clock::Timestamp;
 use crate::protocol::enums::HookPoint;
 
-/// One hook at one point.
+/// A hook at one of its points.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hook {
-    /// Its name: `rate_limit`, `audit`, `redaction`, or as configured.
+    /// Name: `rate_limit`, `audit`, `redaction`, or a name of the configuration.
     pub name: String,
-    /// When it is called.
+    /// When the engine calls it.
     pub point: HookPoint,
-    /// Lower ones are called first.
+    /// Order of the calls: lower values first.
     pub priority: i32,
-    /// Whether it is part of the program.
+    /// Whether the hook is built in.
     pub built_in: bool,
-    /// Its verdict is only counted.
+    /// Whether the engine only counts its verdict.
     pub dry_run: bool,
-    /// Only on these channels; empty = on all.
+    /// Channels that it is called for; empty = all channels.
     #[serde(default)]
     pub channels: Vec<String>,
-    /// Only for these tools, where it is called for a tool; empty = for all.
+    /// Tools that it is called for, at points about tools; empty = all tools.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// Milliseconds it may take.
+    /// Most milliseconds that it may take.
     pub timeout_ms: u64,
-    /// Its counters.
+    /// Counters since the start of the daemon.
     pub counts: HookCounts,
-    /// Until when it is not called because it failed too often; a modifying hook refuses what it cannot check.
+    /// Until when the engine does not call it, because it failed too often; a modifying hook then
+    /// refuses what it would check.
     pub broken_until: Option<Timestamp>,
-    /// Why its program may not be run as it lies there: others can write it, it is missing. None = it may.
+    /// Why the engine refuses to run its program, for example because others can write to it or it
+    /// is missing. None = it may run.
     #[serde(default)]
     pub refused: Option<String>,
-    /// The last thing that went wrong, redacted.
+    /// The last error, redacted.
     pub last_error: Option<String>,
 }
 
-/// What a hook did since this process started.
+/// Counters of a hook since the start of the daemon.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HookCounts {
-    /// Calls.
+    /// Number of calls.
     pub runs: u64,
     /// Calls that changed something.
     pub changes: u64,
@@ -50,68 +52,69 @@ pub struct HookCounts {
     pub cancels: u64,
     /// Calls that failed or took too long.
     pub failures: u64,
-    /// Calls left out because it failed too often.
+    /// Calls skipped because it failed too often.
     pub skipped: u64,
-    /// Calls of an observer left out because it is too slow: its queue was full.
+    /// Calls of an observer skipped because its queue was full: it is too slow.
     #[serde(default)]
     pub dropped: u64,
-    /// 95th percentile of the last 256 calls, in microseconds; 0 where there was none.
+    /// 95th percentile of the last 256 calls, in microseconds; 0 = there was no call.
     pub p95_us: u64,
 }
 
-/// What a hook said, or what became of it.
+/// The verdict of a hook, or its failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum HookVerdict {
-    /// Nothing to say.
+    /// No objection and no change.
     Pass,
-    /// Go on with this instead.
+    /// Go on with a changed value.
     Change {
-        /// Which field: `args`, `text`.
+        /// The changed field: `args`, `text`.
         field: String,
-        /// As it should be.
+        /// The new value.
         value: Value,
     },
-    /// Do not do it.
+    /// Cancel the action.
     Cancel {
-        /// Why: outside text; the model reads it.
+        /// Why the hook cancels: untrusted text, which the model reads.
         reason: String,
     },
-    /// It failed.
+    /// The hook failed.
     Failed {
-        /// Why, redacted.
+        /// Why it failed, redacted.
         error: String,
     },
 }
 
-/// What a hook did to a call, as it is kept with it.
+/// What a hook did to a call. The engine stores it with the call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookNote {
-    /// Its name.
+    /// Name of the hook.
     pub hook: String,
-    /// When it was called.
+    /// When the engine called it.
     pub point: HookPoint,
-    /// It was the second look, right before the start, where it may only veto.
+    /// Whether it was the second call right before the start, where a hook may only cancel.
     #[serde(default)]
     pub at_start: bool,
-    /// Nothing followed from it.
+    /// Whether the engine only counted the verdict.
     #[serde(default)]
     pub dry_run: bool,
-    /// What it said; a long value is cut. Outside text.
+    /// The verdict; long values are cut. Untrusted text.
     #[serde(flatten)]
     pub verdict: HookVerdict,
-    /// What it changed as it was before, redacted; a long value is cut. None where nothing may be shown.
+    /// The previous value of a changed field, redacted; long values are cut. None = it must not be
+    /// shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// When.
+    /// When the hook ran.
     pub at: Timestamp,
 }
 
-/// What a trial of a hook came to.
+/// Result of a trial run of a hook.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookTrial {
-    /// What it said.
+    /// The verdict of the hook.
     pub verdict: HookVerdict,
-    /// Microseconds it took.
+    /// How long it took, in microseconds.
     pub duration_us: u64,
 }

@@ -1,4 +1,4 @@
-//! Hygiene of the memory: what would go, what went, and taking it back.
+//! Memory hygiene: what a run would archive or remove, what it did, and its undo.
 
 use std::collections::BTreeMap;
 
@@ -9,74 +9,76 @@ use crate::clock::{Day, Timestamp};
 use crate::protocol::enums::{HygieneReason, HygieneState, MemoryScope};
 use crate::protocol::ids::{HygieneRunId, MemoryId};
 
-/// What goes for one reason in one scope.
+/// Rows that one run archives or removes for one reason in one scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneGroup {
-    /// Scope; none for what has none (orphans).
+    /// Memory scope; none = the rows have no scope (orphans).
     pub scope: Option<MemoryScope>,
-    /// Channel, where it is of one.
+    /// Channel; none = the rows belong to no channel.
     pub channel: Option<String>,
-    /// What kind of rows: `memories`, `vectors`, `index`, `artifacts`, `summaries`.
+    /// Kind of rows: `memories`, `vectors`, `index`, `artifacts`, `summaries`.
     pub what: String,
-    /// Why.
+    /// Why they go.
     pub reason: HygieneReason,
-    /// How many.
+    /// Number of rows.
     pub count: u64,
-    /// Their bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
 /// What a run does, or would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneReport {
-    /// By scope and reason.
+    /// Rows by scope and reason.
     pub groups: Vec<HygieneGroup>,
-    /// The memories concerned, in the order in which they were written; at most 500.
+    /// The affected memories, in the order of writing; at most 500.
     pub memories: Vec<MemoryId>,
-    /// Memories that are archived.
+    /// Number of memories that the run archives.
     pub archived: u64,
-    /// Memories that are removed for good: they were archived before, and the time to undo that is over.
+    /// Number of memories that the run removes for good: they were archived before, and their undo
+    /// time has ended.
     pub removed: u64,
     /// Bytes of the texts of both.
     pub bytes: u64,
-    /// Scopes that would lose more than half to retention at once: only a person who says so may run it then.
+    /// Scopes that would lose more than half of their memories to retention at once. Such a run
+    /// needs a person's confirmation.
     pub too_much: Vec<HygieneExcess>,
-    /// Why it ended before it did everything.
+    /// Why the run ended early; none = it did everything.
     pub note: Option<String>,
 }
 
-/// A scope that would lose more than half of what it holds to retention in one run: more likely a clock that is wrong,
-/// or a setting, than memories that are old.
+/// A scope that would lose more than half of its memories to retention in one run. A wrong clock or
+/// setting is more likely than that many old memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneExcess {
-    /// Which.
+    /// Memory scope.
     pub scope: MemoryScope,
-    /// Memories that would go.
+    /// Memories that would be archived.
     pub count: u64,
-    /// Memories that it holds.
+    /// Memories in the scope.
     pub of: u64,
 }
 
-/// One run.
+/// One memory hygiene run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneRun {
     /// Id.
     pub id: HygieneRunId,
-    /// Where it stands.
+    /// State of the run.
     pub state: HygieneState,
-    /// Who asked for it; `engine` = by itself.
+    /// Who started it; `engine` = the schedule.
     pub by: String,
     /// What it did.
     pub report: HygieneReport,
-    /// Memories that an undo brought back.
+    /// Number of memories that an undo restored.
     pub restored: u64,
-    /// Bytes by which the database file became shorter.
+    /// Bytes by which the database file shrank.
     pub freed_bytes: u64,
-    /// Milliseconds it took.
+    /// Duration in milliseconds; none = it is running.
     pub duration_ms: Option<u64>,
     /// When it began.
     pub at: Timestamp,
-    /// Until when it can be taken back.
+    /// Until when an undo is possible.
     pub undo_until: Timestamp,
 }
 
@@ -85,15 +87,15 @@ pub struct HygieneRun {
 pub struct Growth {
     /// Local day.
     pub day: Day,
-    /// Remembered things that are not archived.
+    /// Memories that are not archived.
     pub memories: u64,
-    /// Archived ones.
+    /// Archived memories.
     pub archived: u64,
-    /// Embeddings.
+    /// Stored embeddings.
     pub vectors: u64,
-    /// Sessions.
+    /// Stored sessions.
     pub sessions: u64,
-    /// Turns.
+    /// Stored turns (continuations).
     pub continuations: u64,
     /// Bytes of the database file.
     pub database_bytes: u64,
@@ -103,25 +105,25 @@ pub struct Growth {
     pub artifact_bytes: u64,
 }
 
-/// Everything about hygiene.
+/// Settings, state and history of memory hygiene.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneStatus {
-    /// Days that memories are kept after their last use, by scope; 0 = for ever.
+    /// Days that a memory stays after its last use, by scope; 0 = for ever.
     pub retention_days: BTreeMap<MemoryScope, u32>,
     /// Most memories of one scope and channel.
     pub max_memories: u64,
-    /// Days within which a run can be taken back.
+    /// Days during which an undo is possible.
     pub undo_days: u32,
-    /// Whether one is under way.
+    /// Whether a run is in progress.
     pub running: bool,
-    /// What stands in its way.
+    /// Why runs fail or cannot start; none = nothing is wrong.
     pub problem: Option<String>,
-    /// The newest run.
+    /// The newest run; none = there was none.
     pub last: Option<HygieneRun>,
-    /// When the next one is due; none = nothing was ever remembered.
+    /// When the next run is due; none = there never was a memory.
     pub next_at: Option<Timestamp>,
-    /// Sizes now.
+    /// Sizes at the moment.
     pub sizes: Growth,
-    /// By local day, oldest first; at most 400.
+    /// Sizes by local day, oldest first; at most 400 days.
     pub growth: Vec<Growth>,
 }

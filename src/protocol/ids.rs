@@ -1,7 +1,7 @@
 //! Typed identifiers: ULIDs with a prefix in text, 16 raw bytes in the database.
 //!
-//! An id of one kind can never be passed where another kind is expected, and text without the right
-//! prefix does not parse.
+//! An id of one kind cannot be passed where another kind is expected. Text without the right prefix
+//! does not parse.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,17 +33,17 @@ macro_rules! id {
             /// The text prefix of this kind of id.
             pub const PREFIX: &'static str = $prefix;
 
-            /// A fresh id. Ids made by one process sort roughly by creation time.
+            /// Generates an id. Ids of one process sort roughly by creation time.
             pub fn generate() -> Self {
                 Self(Ulid::generate())
             }
 
-            /// The 16 bytes stored in the database.
+            /// The 16 bytes that the database stores.
             pub fn to_bytes(self) -> [u8; 16] {
                 self.0.to_bytes()
             }
 
-            /// The id stored as these 16 bytes.
+            /// The id with these 16 bytes.
             pub fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(Ulid::from_bytes(bytes))
             }
@@ -97,45 +97,46 @@ macro_rules! id {
     };
 }
 
-id!(/// The long-lived agent state behind one conversation.
+id!(/// Session: the long-lived agent state of one conversation.
     SessionId, "ses_");
-id!(/// One turn: one user message and everything up to its final answer.
+id!(/// Continuation, called a turn in texts: one user message and everything up to its final answer.
     ContinuationId, "con_");
-id!(/// One tool call proposed by the model.
+id!(/// Tool call that the model proposed.
     ToolCallId, "call_");
-id!(/// A durable question that gates something.
+id!(/// Approval: a durable question that gates something.
     ApprovalId, "apr_");
-id!(/// One accepted inbound message, click or command.
+id!(/// Inbound message, click or command that the engine accepted.
     InboxId, "inb_");
-id!(/// One part of one outbound message.
+id!(/// Delivery: one part of one outbound message.
     OutboxId, "out_");
-id!(/// One model call, retries counted apart.
+id!(/// One attempt of a model call.
     ModelAttemptId, "mat_");
 id!(/// One start of a tool call.
     ToolAttemptId, "tat_");
-id!(/// A bearer token (its public name, never its value).
+id!(/// Bearer token: its public name, never its value.
     TokenId, "tok_");
-id!(/// One remembered thing.
+id!(/// Memory.
     MemoryId, "mem_");
-id!(/// One compaction of a session.
+id!(/// Compaction of a session.
     CompactionId, "cmp_");
-id!(/// One run of the memory's hygiene.
+id!(/// Memory hygiene run.
     HygieneRunId, "hyg_");
-id!(/// A message that the bot sends itself on a schedule.
+id!(/// Routine: a message that the bot sends itself on a schedule.
     RoutineId, "rtn_");
-id!(/// One run of a routine.
+id!(/// Run of a routine.
     RoutineRunId, "run_");
-id!(/// A rule that a person made.
+id!(/// Rule that a person created.
     RuleId, "rul_");
-id!(/// A table that somebody sent.
+id!(/// Dataset: a table that somebody sent.
     DatasetId, "dst_");
-id!(/// A file on its way to become a dataset.
+id!(/// File upload that becomes a dataset.
     DatasetUploadId, "dup_");
-id!(/// One time that a person took a conversation over.
+id!(/// One take-over of a conversation by a person.
     TakeOverId, "tko_");
 
 impl SessionId {
-    /// The last six characters of the id: what people type in a chat to name one of their sessions.
+    /// The last six characters of the id, which people type in a chat to name one of their
+    /// sessions.
     pub fn code(self) -> String {
         self.0.to_string().chars().skip(20).collect()
     }

@@ -1,6 +1,7 @@
-//! What runs of programs left in places from which git, editors, shells and agents run programs.
+//! Leftovers: files that runs of programs left in places from which git, editors, shells and agents
+//! run programs.
 //!
-//! Paths and names are the program's: outside text, to be revealed before they are shown.
+//! The programs chose paths and names: untrusted text, which screens must reveal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,44 +9,44 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 
-/// Most places that are named of one call.
+/// Most places that one call lists.
 pub const MOST_NAMED: usize = 100;
 
-/// A place that has another name now.
+/// A place that the engine renamed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SetAside {
-    /// Path below the workspace where it was.
+    /// Original path relative to the workspace.
     pub path: String,
-    /// Its name now, in the same directory.
+    /// New name in the same directory.
     pub name: String,
 }
 
-/// A place that is still there and should not be.
+/// A place that the engine could not rename.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedRename {
-    /// Path below the workspace.
+    /// Path relative to the workspace.
     pub path: String,
-    /// Why it could not be renamed.
+    /// Why the engine could not rename it.
     pub problem: String,
 }
 
 /// Places that are new after a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewPlaces {
-    /// What was renamed, at most [`MOST_NAMED`].
+    /// Renamed places, at most [`MOST_NAMED`].
     pub set_aside: Vec<SetAside>,
-    /// What could not be renamed, at most [`MOST_NAMED`].
+    /// Places that could not be renamed, at most [`MOST_NAMED`].
     pub in_place: Vec<BlockedRename>,
-    /// How many more were renamed, beyond what is listed.
+    /// Number of further renamed places.
     pub more: u64,
-    /// Why not everything was looked at; none = everything was.
+    /// Why the search was incomplete; none = it was complete.
     pub incomplete: Option<String>,
-    /// Whether the process died during the run, so that this was only found at the next start.
+    /// Whether the process died during the run, so that the next start found the places.
     pub interrupted: bool,
 }
 
 impl NewPlaces {
-    /// Whether there is nothing to tell.
+    /// Whether there is nothing to report.
     pub fn is_empty(&self) -> bool {
         self.set_aside.is_empty() && self.in_place.is_empty() && self.incomplete.is_none()
     }
@@ -64,14 +65,14 @@ impl NewPlaces {
     }
 }
 
-/// What one call left, until a person dismisses it.
+/// The places that one call left, until a person dismisses them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Leftovers {
-    /// The call.
+    /// Id of the call.
     pub tool_call_id: ToolCallId,
-    /// Its session.
+    /// Session of the call.
     pub session_id: SessionId,
-    /// Its continuation.
+    /// Continuation (turn) of the call.
     pub continuation_id: ContinuationId,
     /// Channel name.
     pub channel: String,
@@ -79,17 +80,17 @@ pub struct Leftovers {
     pub conversation: String,
     /// Tool name.
     pub tool: String,
-    /// One line of its arguments: outside text.
+    /// The arguments in one line: untrusted text.
     pub preview: String,
     /// Absolute path of the workspace.
     pub workspace: String,
-    /// What is new there.
+    /// The new places.
     #[serde(flatten)]
     pub new: NewPlaces,
-    /// When it was found.
+    /// When the engine found them.
     pub found_at: Timestamp,
-    /// When a person dismissed it; none = it waits for one.
+    /// When a person dismissed them; none = they wait for one.
     pub dismissed_at: Option<Timestamp>,
-    /// Label of that person.
+    /// Label of who dismissed them.
     pub by: Option<String>,
 }

@@ -1,21 +1,21 @@
-//! What the TCP listener turns away, as metrics and the doctor count it.
+//! Connections and requests that the TCP listener refuses, as metrics and the doctor count them.
 
-/// Why the listener turned a connection or a request away.
+/// Why the listener refused a connection or a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListenerRefusal {
-    /// Every seat is taken.
+    /// All connection slots are in use.
     Connections,
-    /// The address holds as many connections as one address may.
+    /// The address has its maximum of connections.
     AddressConnections,
-    /// A connection that had proved nothing gave its seat to a newer one.
+    /// An unauthenticated connection gave its slot to a newer one.
     Displaced,
-    /// The principal holds as many connections as one principal may.
+    /// The principal has its maximum of connections.
     PrincipalConnections,
-    /// The principal asks too often.
+    /// The principal sends too many requests.
     Rate,
-    /// Too many bytes of bodies are under way.
+    /// Too many bytes of request bodies are in progress.
     Bodies,
-    /// The address showed too many wrong credentials.
+    /// The address sent too many wrong credentials.
     FailedLogins,
 }
 
@@ -31,7 +31,7 @@ impl ListenerRefusal {
         Self::FailedLogins,
     ];
 
-    /// The word of the metrics.
+    /// The word in the metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Connections => "connections",
@@ -44,7 +44,7 @@ impl ListenerRefusal {
         }
     }
 
-    /// What the doctor says of it.
+    /// The reason in the words of the doctor.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Connections => "connections beyond `max_connections`",

@@ -1,4 +1,4 @@
-//! Lines of the daemon's log, as it keeps the newest of them in memory.
+//! Lines of the daemon's log; the daemon keeps the newest ones in memory.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::enums::LogLevel;
 
-/// Lines of one answer where nothing else is said.
+/// Default number of lines in an answer.
 pub const DEFAULT_LINES: u32 = 500;
-/// Lines of one answer at most.
+/// Most lines in an answer.
 pub const MAX_LINES: u32 = 2000;
 
-/// A line of the log. Secrets are taken out of it, and it has no line break.
+/// A line of the log without secrets and without line breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine {
-    /// Its number. A later line has a larger one, also in a later run of the daemon.
+    /// Line number. It rises with each line, also across restarts of the daemon.
     pub number: u64,
     /// When it was written.
     pub at: Timestamp,
-    /// How serious it is.
+    /// Severity of the line.
     pub level: LogLevel,
-    /// The part of the program that wrote it.
+    /// The module that wrote it.
     pub target: String,
-    /// What it says, with its fields as `name=value`.
+    /// The message, with its fields as `name=value`.
     pub text: String,
 }
 
@@ -31,8 +31,8 @@ pub struct LogLine {
 pub struct Log {
     /// The lines, oldest first.
     pub lines: Vec<LogLine>,
-    /// Ask for what comes after this number next.
+    /// Pass as `after` for the lines that follow.
     pub last: u64,
-    /// What the daemon writes at all, for example `info`: the key `filter` of `[log]`.
+    /// The log filter of the daemon, for example `info`: the key `filter` of `[log]`.
     pub filter: String,
 }

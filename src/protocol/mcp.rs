@@ -1,7 +1,7 @@
-//! Servers of the Model Context Protocol: what each is, what it offers, and what an operator trusts of it.
+//! Tool servers (Model Context Protocol): state, offered tools, and what an operator trusts.
 //!
-//! Names, titles, descriptions and texts are written by whoever wrote the server: outside text, to be revealed before
-//! it is shown. Nothing here holds a secret.
+//! The server chose names, titles, descriptions and texts: untrusted text, which screens must
+//! reveal. Nothing here contains a secret.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,23 +10,23 @@ use serde_json::Value;
 use crate::clock::Timestamp;
 use crate::protocol::enums::{Access, Effect, McpEra, McpServerState, McpToolState, McpTransport};
 
-/// What stands before the server in the name of a tool: `mcp__SERVER__TOOL`.
+/// Prefix of the names of server tools: `mcp__SERVER__TOOL`.
 pub const MCP_PREFIX: &str = "mcp__";
-/// The tool with which agents find tools that their requests leave out.
+/// The tool that finds tools which requests leave out.
 pub const FIND_TOOLS: &str = "find_tools";
 
-/// The tool with which agents read resources of servers.
+/// The tool that reads resources of servers.
 pub const READ_RESOURCE: &str = "read_resource";
 
-/// The server that an entry of a list of tools names: `files` of `mcp__files__read` and `mcp__files__*`; none = it names
-/// none. Names of servers have no `__`.
+/// The server that an entry of a list of tools names: `files` in `mcp__files__read` and
+/// `mcp__files__*`; none = it names none. Server names contain no `__`.
 pub fn server_of(entry: &str) -> Option<&str> {
     let rest = entry.strip_prefix(MCP_PREFIX)?;
     rest.split_once("__").map(|(server, _)| server)
 }
 
-/// Whether an entry of a list covers tools of servers that it does not name: `mcp__*`. `*` alone covers all tools there
-/// are, which is another matter.
+/// Whether an entry of a list covers tools of servers without naming one: `mcp__*`. `*` alone
+/// covers all existing tools and does not count.
 pub fn covers_servers(entry: &str) -> bool {
     entry.strip_suffix('*').is_some_and(|prefix| {
         let of_servers = prefix.starts_with(MCP_PREFIX) || MCP_PREFIX.starts_with(prefix);
@@ -37,43 +37,43 @@ pub fn covers_servers(entry: &str) -> bool {
 /// A tool as its server defines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct McpToolDefinition {
-    /// Its name on the server.
+    /// Tool name on the server.
     pub name: String,
-    /// Its title for people.
+    /// Title for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What models read about it.
+    /// Description for models.
     #[serde(default)]
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub input_schema: Value,
-    /// JSON Schema of its structured results.
+    /// JSON Schema of structured results; none = the server gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// What the server claims about it.
+    /// Unchecked claims of the server about the tool.
     #[serde(default)]
     pub claims: McpClaims,
 }
 
-/// What a server claims about a tool (its annotations). Nobody has checked it.
+/// A server's claims about a tool (its annotations). Nobody has checked them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpClaims {
-    /// It changes nothing.
+    /// Whether the tool changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// It may remove or overwrite.
+    /// Whether the tool may remove or overwrite something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// Running twice equals running once.
+    /// Whether running it twice equals running it once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// It reaches the outside world.
+    /// Whether the tool reaches the outside world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }
 
 impl McpClaims {
-    /// In words.
+    /// The claims in words.
     pub fn text(&self) -> String {
         let words = [
             (self.read_only, "only reads", "does more than read"),
@@ -92,153 +92,157 @@ impl McpClaims {
     }
 }
 
-/// Who a server is. What changes here makes an operator look again.
+/// Identity of a server. An operator must review a changed identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpIdentity {
-    /// Name that the server gives itself.
+    /// Name that the server reports.
     pub name: String,
-    /// Version that the server gives itself; not a part of the identity that is pinned.
+    /// Version that the server reports; the trusted identity does not include it.
     pub version: String,
-    /// Where it is: the program with its arguments, working directory and names of variables, or origin and path.
+    /// Location: the program with arguments, working directory and names of variables; or origin
+    /// and path.
     pub place: String,
 }
 
 impl McpIdentity {
-    /// Whether both are the same server: its version may differ.
+    /// Whether both are the same server; the versions may differ.
     pub fn is_same(&self, other: &Self) -> bool {
         self.name == other.name && self.place == other.place
     }
 }
 
-/// A tool of a server, and how it stands to what is trusted.
+/// A tool of a server, compared with what an operator trusts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct McpTool {
-    /// Its name as models call it: `mcp__SERVER__TOOL`.
+    /// Name for models: `mcp__SERVER__TOOL`.
     pub name: String,
-    /// How it stands to what is trusted.
+    /// State of the tool.
     pub state: McpToolState,
-    /// The definition: the trusted one, or the server's where none is.
+    /// The trusted definition, or else the server's.
     pub definition: McpToolDefinition,
-    /// What a call of it can touch: what the configuration says, else the claims of a trusted server, else `unknown`.
+    /// The most that a call can touch: from the configuration, else from the claims of a trusted
+    /// server, else `unknown`.
     pub access: Access,
-    /// What recovery may assume.
+    /// What recovery may assume about a call that a crash interrupted.
     pub effect: Effect,
-    /// Lower-case hex SHA-256 of the definition that is trusted; none = none is.
+    /// SHA-256 of the trusted definition in lower-case hex; none = nobody trusts the tool.
     pub trusted_sha256: Option<String>,
-    /// Lower-case hex SHA-256 of the definition that the server offers; none = it was not seen, or is gone.
+    /// SHA-256 of the offered definition in lower-case hex; none = the server did not offer the
+    /// tool.
     pub offered_sha256: Option<String>,
-    /// Why it cannot be used, or what is odd about its text; none = nothing.
+    /// Why the tool cannot be used, or what is suspicious about its text; none = nothing.
     pub problem: Option<String>,
 }
 
-/// A server.
+/// A tool server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct McpServer {
-    /// Its name in the configuration: the namespace of its tools.
+    /// Name in the configuration: the namespace of its tools.
     pub name: String,
-    /// How it is reached.
+    /// How the daemon reaches it.
     pub transport: McpTransport,
-    /// The program with its arguments, or the address. Never a secret.
+    /// The program with its arguments, or the address. Never contains a secret.
     pub place: String,
-    /// What it does now.
+    /// State of the server.
     pub state: McpServerState,
     /// Why it failed, or what it waits for; none = nothing.
     pub problem: Option<String>,
-    /// Which generation of the protocol it speaks; none = it was never connected.
+    /// Generation of its protocol; none = it was never connected.
     pub era: Option<McpEra>,
-    /// Version of the protocol, as `2026-07-28`; none = it was never connected.
+    /// Version of its protocol, such as `2026-07-28`; none = it was never connected.
     pub protocol_version: Option<String>,
-    /// Who it says it is; none = it was never connected.
+    /// Identity that it reported; none = it was never connected.
     pub identity: Option<McpIdentity>,
-    /// Whether its claims count (`trusted = true` in the configuration).
+    /// Whether its claims about tools count (`trusted = true` in the configuration).
     pub claims_count: bool,
-    /// Where its program runs: the level of the sandbox, or `unsandboxed`; none = it is no program.
+    /// Sandbox of its program, or `unsandboxed`; none = it is not a program.
     pub sandbox: Option<String>,
-    /// Tools that agents can call.
+    /// Number of tools that agents can call.
     pub tools: u64,
-    /// Tools that wait for an operator: new, changed, missing or invalid ones.
+    /// Number of tools that wait for an operator: new, changed, missing or invalid ones.
     pub quarantined: u64,
-    /// Whether its identity differs from the trusted one: agents get none of its tools.
+    /// Whether its identity differs from the trusted one. Agents then get none of its tools.
     pub identity_changed: bool,
-    /// When an operator trusted something of it last; none = never.
+    /// When an operator last trusted its offer, or a part of it; none = never.
     pub trusted_at: Option<Timestamp>,
-    /// Who did.
+    /// Label of who trusted it.
     pub trusted_by: Option<String>,
     /// Calls of its tools among the newest 10 000 calls of all tools.
     pub calls: u64,
-    /// Those of them that failed, or whose outcome nobody knows.
+    /// Calls of these that failed, or whose outcome is unknown.
     pub errors: u64,
-    /// Median run time of those that ran, in milliseconds; none = none ran.
+    /// Median run time of these calls in milliseconds; none = no call ran.
     pub p50_ms: Option<u64>,
-    /// When it was connected; none = it is not.
+    /// When it was connected; none = it is not connected.
     pub connected_at: Option<Timestamp>,
-    /// How often it was started again since the start of the daemon.
+    /// How often the engine restarted it since the start of the daemon.
     pub restarts: u64,
-    /// Process id of its program; none = none runs.
+    /// Process id of its program; none = no program runs.
     pub pid: Option<u32>,
 }
 
-/// A server with what a person reads before trusting it.
+/// A server with everything that a person reads before trusting it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct McpServerReview {
-    /// Which.
+    /// The server.
     #[serde(flatten)]
     pub server: McpServer,
     /// Its tools, by name.
     pub tool_list: Vec<McpTool>,
-    /// Difference from what is trusted to what the server offers; empty where nothing differs.
+    /// Difference between the trusted definitions and the offered ones; empty = there is none.
     pub diff: String,
-    /// Lower-case hex SHA-256 of all that it offers: what a trust is given for; none = it was not seen.
+    /// SHA-256 of everything that it offers, in lower-case hex: a person trusts this version.
+    /// None = it was never connected.
     pub offered_sha256: Option<String>,
-    /// What it tells models about its use; no prompt holds it.
+    /// The server's usage instructions for models. No prompt contains them.
     pub instructions: Option<String>,
-    /// The newest lines of its log (standard error of a program), the oldest first; at most 200.
+    /// The newest lines of its log (standard error of a program), oldest first; at most 200.
     pub log: Vec<String>,
-    /// What is odd about its answers: names that were refused, lists that were cut.
+    /// Warnings about its answers, such as refused names and cut lists.
     pub warnings: Vec<String>,
 }
 
-/// A resource that a server offers.
+/// A resource of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpResource {
-    /// Its address.
+    /// URI of the resource.
     pub uri: String,
-    /// Its name.
+    /// Name of the resource.
     pub name: String,
-    /// What it is.
+    /// Description of the resource.
     #[serde(default)]
     pub description: String,
-    /// Its media type; none = the server does not say.
+    /// Media type; none = the server names none.
     pub media_type: Option<String>,
 }
 
-/// A prompt that a server offers.
+/// A prompt of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpPrompt {
-    /// Its name.
+    /// Name of the prompt.
     pub name: String,
-    /// What it is for.
+    /// Description of the prompt.
     #[serde(default)]
     pub description: String,
-    /// Its arguments: name, and whether it must be given.
+    /// Arguments of the prompt.
     pub arguments: Vec<McpPromptArgument>,
 }
 
 /// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpPromptArgument {
-    /// Its name.
+    /// Name of the argument.
     pub name: String,
-    /// What it is.
+    /// Description of the argument.
     #[serde(default)]
     pub description: String,
-    /// Whether it must be given.
+    /// Whether it is required.
     pub required: bool,
 }
 
-/// What a resource or a prompt says.
+/// Text of a resource or a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpText {
-    /// The text: outside text.
+    /// The text: untrusted.
     pub text: String,
 }

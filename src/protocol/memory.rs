@@ -1,6 +1,6 @@
-//! What is remembered: facts and pins, the rolling summary of a session, and its compactions.
+//! Memories: facts and pins, the rolling summary of a session, and its compactions.
 //!
-//! Texts are outside text, whoever wrote them.
+//! All texts are untrusted, whoever wrote them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,48 +11,48 @@ use crate::protocol::enums::{
 };
 use crate::protocol::ids::{CompactionId, ContinuationId, HygieneRunId, MemoryId, SessionId};
 
-/// Most bytes of one remembered text.
+/// Most bytes of the text of one memory.
 pub const MAX_TEXT: usize = 4 * 1024;
 
 /// Most items of one import.
 pub const MAX_IMPORT: usize = 10_000;
 
-/// One remembered thing.
+/// A memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Id.
     pub id: MemoryId,
     /// Where it is recalled.
     pub scope: MemoryScope,
-    /// Its session, where it is of one.
+    /// Session of a session memory; none = it has another scope.
     pub session_id: Option<SessionId>,
-    /// Its channel; none where it is recalled everywhere.
+    /// Channel; none = it is recalled everywhere.
     pub channel: Option<String>,
-    /// What kind of thing.
+    /// Kind of the memory.
     pub kind: MemoryKind,
-    /// What it says: outside text.
+    /// The remembered text: untrusted.
     pub text: String,
     /// Who wrote it.
     pub author: MemoryAuthor,
-    /// Their label: platform id, operator's name or `<provider>/<model>`.
+    /// Label of the author: platform id, operator's name or `<provider>/<model>`.
     pub author_id: String,
-    /// Stable platform id of the person whose message it came from.
+    /// Stable platform id of the sender of the message that it came from.
     pub person_id: Option<String>,
-    /// The turn it came from.
+    /// The turn that it came from.
     pub source: Option<ContinuationId>,
-    /// Platform id of the message it came from.
+    /// Platform id of the message that it came from.
     pub message_ref: Option<String>,
-    /// 0 to 1; what a person wrote is 1.
+    /// 0 to 1; a memory that a person wrote has 1.
     pub confidence: f64,
-    /// Which untrusted content was in context when it was written.
+    /// Untrusted content that was in the context when it was written.
     pub taint: Vec<String>,
-    /// Goes into every context of its scope and is never archived.
+    /// Whether it goes into every context of its scope and is never archived.
     pub pinned: bool,
-    /// Where it stands.
+    /// State of the memory.
     pub state: MemoryState,
-    /// The run of hygiene that archived it.
+    /// The memory hygiene run that archived it.
     pub archived_by: Option<HygieneRunId>,
-    /// The one that replaced it.
+    /// The memory that replaced it.
     pub superseded_by: Option<MemoryId>,
     /// How often it went into a context.
     pub uses: u64,
@@ -60,27 +60,27 @@ pub struct Memory {
     pub created_at: Timestamp,
     /// Last change of its text or state.
     pub updated_at: Timestamp,
-    /// When it went into a context last.
+    /// When it last went into a context.
     pub last_used_at: Option<Timestamp>,
-    /// When it ends by itself.
+    /// When it expires; none = it has no end of its own.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Where something is remembered.
+/// Where a memory belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "scope", rename_all = "snake_case")]
 pub enum MemoryTarget {
-    /// In a session.
+    /// To a session.
     Session {
-        /// Which.
+        /// Session id.
         session_id: SessionId,
     },
-    /// In a channel.
+    /// To a channel.
     Channel {
-        /// Which.
+        /// Channel name.
         channel: String,
     },
-    /// Everywhere.
+    /// To all sessions.
     Global,
 }
 
@@ -89,36 +89,36 @@ pub enum MemoryTarget {
 pub struct Summary {
     /// Its session.
     pub session_id: SessionId,
-    /// Grows with each compaction.
+    /// Rises with each compaction.
     pub version: u64,
-    /// What it says: outside text.
+    /// The summary: untrusted text.
     pub text: String,
-    /// Turns it stands for.
+    /// Number of turns that it replaces.
     pub turns: u64,
     /// `<provider>/<model>` that wrote it.
     pub model: String,
-    /// Which untrusted content it was made from.
+    /// Untrusted content among its sources.
     pub taint: Vec<String>,
     /// When it was written.
     pub at: Timestamp,
 }
 
-/// What a session remembers, in numbers.
+/// Counters of the memory of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionMemory {
-    /// Version of its summary; 0 = it has none.
+    /// Version of its summary; 0 = it has no summary.
     pub summary_version: u64,
     /// Bytes of its summary.
     pub summary_bytes: u64,
-    /// Turns that the summary stands for.
+    /// Number of turns that the summary replaces.
     pub covered_turns: u64,
-    /// Facts of this session that are recalled.
+    /// Memories of this session that are recalled.
     pub facts: u64,
-    /// Facts of this session that wait for a person.
+    /// Memories of this session that wait for a person.
     pub proposed: u64,
-    /// Compactions that ended well, of those that are kept.
+    /// Stored compactions that succeeded.
     pub compactions: u64,
-    /// Compactions that failed, of those that are kept.
+    /// Stored compactions that failed.
     pub failed_compactions: u64,
 }
 
@@ -129,19 +129,19 @@ pub struct Compaction {
     pub id: CompactionId,
     /// Its session.
     pub session_id: SessionId,
-    /// Where it stands.
+    /// State of the compaction.
     pub state: CompactionState,
-    /// `<provider>/<model>` that is asked.
+    /// `<provider>/<model>` that writes the summary.
     pub model: String,
-    /// Turns that are put away.
+    /// Number of turns that it covers.
     pub turns: u64,
-    /// Facts that were found.
+    /// Number of facts that it found.
     pub facts: u64,
-    /// Estimated tokens of the next prompt before.
+    /// Estimated tokens of the next prompt before the compaction.
     pub tokens_before: u64,
-    /// The same after it.
+    /// Estimated tokens of the next prompt after it; none = not known.
     pub tokens_after: Option<u64>,
-    /// Why nothing changed.
+    /// Why it failed; none = it did not fail.
     pub error: Option<String>,
     /// When it began.
     pub started_at: Timestamp,
@@ -149,30 +149,30 @@ pub struct Compaction {
     pub ended_at: Option<Timestamp>,
 }
 
-/// Something that a search found.
+/// A memory that a search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryHit {
-    /// What.
+    /// The memory.
     #[serde(flatten)]
     pub memory: Memory,
-    /// By what.
+    /// How the search found it.
     pub found_by: SearchMethod,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryMatch {
-    /// Best first.
+    /// Memories, best match first.
     pub items: Vec<MemoryHit>,
     /// Always none: a search has one page.
     #[serde(default)]
     pub next_cursor: Option<String>,
-    /// Why only words were looked for although embeddings are configured.
+    /// Why the search only compared words although embeddings are configured.
     #[serde(default)]
     pub words_only: Option<String>,
 }
 
-/// Which memories.
+/// Filter for memories.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryFilter {
     /// Only this scope.
@@ -187,10 +187,10 @@ pub struct MemoryFilter {
     /// Only this state; none = all but archived ones.
     #[serde(default)]
     pub state: Option<MemoryState>,
-    /// Only of this person (stable platform id).
+    /// Only memories of this person (stable platform id).
     #[serde(default)]
     pub person: Option<String>,
-    /// Only pinned ones, or only others.
+    /// True = only pinned ones; false = only others.
     #[serde(default)]
     pub pinned: Option<bool>,
 }
@@ -199,11 +199,11 @@ pub struct MemoryFilter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryImport {
-    /// Where.
+    /// Where the memory belongs.
     pub place: MemoryTarget,
-    /// What it says.
+    /// The remembered text.
     pub text: String,
-    /// What kind.
+    /// Kind of the memory.
     #[serde(default)]
     pub kind: Option<MemoryKind>,
     /// Whether it is pinned.
@@ -212,19 +212,19 @@ pub struct MemoryImport {
     /// Who wrote it; none = the importer.
     #[serde(default)]
     pub author: Option<MemoryAuthor>,
-    /// Their label; none = the importer's.
+    /// Label of the author; none = the importer's label.
     #[serde(default)]
     pub author_id: Option<String>,
-    /// Stable platform id of the person whose message it came from.
+    /// Stable platform id of the sender of the message that it came from.
     #[serde(default)]
     pub person_id: Option<String>,
-    /// 0 to 1.
+    /// Confidence from 0 to 1.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// When it was written.
     #[serde(default)]
     pub created_at: Option<Timestamp>,
-    /// When it ends by itself.
+    /// When it expires.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
@@ -232,92 +232,93 @@ pub struct MemoryImport {
 /// What an import did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryImportResult {
-    /// Written.
+    /// Memories that were added.
     pub added: u64,
-    /// There already, in the same place, with the same text.
+    /// Memories that existed already: same place, same text.
     pub known: u64,
 }
 
-/// What the erasure of a user removed, or would.
+/// What the erasure of a user removed or would remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Erasure {
-    /// Stable platform id.
+    /// Stable platform id of the user.
     pub person: String,
-    /// Remembered things.
+    /// Number of memories.
     pub memories: u64,
-    /// Summaries that were made from their messages.
+    /// Number of summaries made from their messages.
     pub summaries: u64,
-    /// Their turns, each with its steps, calls, approvals and deliveries.
+    /// Number of their turns, each with its steps, calls, approvals and deliveries.
     pub continuations: u64,
-    /// Turns of theirs that are under way and must be ended first; nothing was removed where there are any.
+    /// Number of their turns that have not ended. Nothing is removed until they end.
     pub open: u64,
-    /// Artifacts.
+    /// Number of artifacts.
     pub artifacts: u64,
-    /// Datasets that came with their messages.
+    /// Number of datasets that came with their messages.
     #[serde(default)]
     pub datasets: u64,
-    /// Cached responses.
+    /// Number of cached responses.
     pub cached: u64,
-    /// Rows that still hold their id after it: 0, or the erasure failed.
+    /// Number of rows that still contain their id afterwards: 0, or the erasure failed.
     pub left: u64,
 }
 
-/// Equal ones, contradictions and never used ones.
+/// Memories to review: proposals, duplicates, contradictions and unused ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryReview {
-    /// Wait for a person.
+    /// Memories that wait for a person.
     pub proposed: Vec<Memory>,
-    /// Groups that say the same.
+    /// Groups of memories that say the same.
     pub duplicates: Vec<Vec<Memory>>,
-    /// Groups that seem to say different things of the same.
+    /// Groups of memories that seem to contradict each other.
     pub contradictions: Vec<Vec<Memory>>,
-    /// Older than a week and never used.
+    /// Memories older than a week that were never used.
     pub never_used: Vec<Memory>,
 }
 
-/// Counts and sizes.
+/// Counts and sizes of the memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryStats {
-    /// By scope, state and channel.
+    /// Counts by scope, state and channel.
     pub groups: Vec<MemoryGroup>,
-    /// Sessions with a summary.
+    /// Number of sessions with a summary.
     pub summaries: u64,
-    /// Turns that summaries stand for.
+    /// Number of turns that summaries replace.
     pub covered: u64,
-    /// Compactions that ended well, of those that are kept.
+    /// Stored compactions that succeeded.
     pub compactions: u64,
-    /// Compactions that failed, of those that are kept.
+    /// Stored compactions that failed.
     pub failed_compactions: u64,
-    /// Embeddings.
+    /// Number of embeddings.
     pub vectors: u64,
-    /// `<provider>/<model>` of embeddings, with `@<dimensions>` where some are asked for; none = off.
+    /// `<provider>/<model>` of the embeddings, with `@<dimensions>` when the configuration sets
+    /// them; none = off.
     pub embeddings: Option<String>,
-    /// Memories that are recalled and have no embedding of that model yet; 0 where it is off.
+    /// Number of active memories without an embedding of that model; 0 when embeddings are off.
     #[serde(default)]
     pub unembedded: u64,
-    /// Since this process started: calls for embeddings that failed.
+    /// Number of embedding calls that failed since the start of the daemon.
     #[serde(default)]
     pub embedding_failures: u64,
-    /// Why the last one failed, if none went well after it.
+    /// Why the last embedding call failed; none = it succeeded.
     #[serde(default)]
     pub embedding_error: Option<String>,
-    /// Since this process started: searches of the agent.
+    /// Number of memory searches by agents since the start of the daemon.
     pub recalls: u64,
 }
 
-/// How many there are of one scope, channel and state.
+/// Counts of one scope, channel and state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryGroup {
-    /// Scope.
+    /// Memory scope.
     pub scope: MemoryScope,
-    /// Channel.
+    /// Channel name; none = global.
     pub channel: Option<String>,
-    /// State.
+    /// State of the memories.
     pub state: MemoryState,
-    /// How many.
+    /// Number of memories.
     pub count: u64,
-    /// Those of them that are pinned.
+    /// Number of pinned ones.
     pub pinned: u64,
-    /// Bytes of their texts.
+    /// Size of their texts in bytes.
     pub bytes: u64,
 }

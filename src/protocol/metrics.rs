@@ -1,11 +1,11 @@
-//! What monitoring reads.
+//! Metrics for monitoring.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Counters since the start of the process, and what waits now.
+/// Counters since the start of the daemon, and current queue sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Metrics {
-    /// In Prometheus' text format, version 0.0.4.
+    /// Metrics in Prometheus' text format, version 0.0.4.
     pub text: String,
 }

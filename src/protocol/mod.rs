@@ -1,7 +1,7 @@
-//! Plain serialisable types of the one seam between surfaces and engine. No logic, no I/O, no clock.
+//! Plain serialisable types between surfaces and engine. No logic, no I/O, no clock.
 //!
-//! A [`request`] goes in, its reply and [`event`]s come out. Everything here is data that
-//! could be written to a file and read back unchanged.
+//! A surface sends a [`request`]; the engine returns a reply and [`event`]s. Everything here is data that could be
+//! written to a file and read back unchanged.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What is known of the configured models, and what a test of one showed. "Not known" is none, never a number.
+//! Configured models and model tests. An unknown number is none, never a guess.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::session::Usage;
 
-/// Whether a provider has its key.
+/// Whether a provider has its API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyState {
-    /// It has one.
+    /// The key is available.
     Present,
-    /// It cannot be used without one and has none.
+    /// The provider needs a key and has none.
     Missing,
-    /// It has none; the server may want none.
+    /// There is no key; the server may not need one.
     None,
 }
 
 impl KeyState {
-    /// The word shown.
+    /// The word on screen.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Present => "present",
@@ -29,106 +29,106 @@ impl KeyState {
     }
 }
 
-/// What a model can do, as it is configured.
+/// Capabilities of a model, as configured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelProfile {
     /// Context window in tokens.
     pub context_window: u64,
-    /// Output tokens that a call asks for at most.
+    /// Most output tokens that a call requests.
     pub max_output_tokens: u32,
-    /// Whether it takes tools; none = not known, they are sent.
+    /// Whether it supports tools; none = not known, and calls send them.
     pub tools: Option<bool>,
     /// Whether it proposes several calls at once; none = not known.
     pub parallel_tool_calls: Option<bool>,
-    /// Whether it takes pictures; none = not known, they are sent.
+    /// Whether it accepts images; none = not known, and calls send them.
     pub pictures: Option<bool>,
     /// Whether it reasons.
     pub reasoning: bool,
-    /// Reasoning effort asked for.
+    /// Requested reasoning effort; none = calls request none.
     pub effort: Option<String>,
-    /// `none`, `automatic`, `breakpoints` or `key`.
+    /// Prompt cache of the provider: `none`, `automatic`, `breakpoints` or `key`.
     pub prompt_cache: String,
-    /// Where the most specific part of it is from, in words.
+    /// Source of the most specific part of the profile, in words.
     pub source: String,
 }
 
-/// US dollars per million tokens.
+/// Price of a model in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelPrice {
-    /// Input that was not cached.
+    /// Input tokens that were not cached.
     pub input: f64,
-    /// Output.
+    /// Output tokens.
     pub output: f64,
-    /// Input read from the prompt cache; none = as input.
+    /// Input tokens read from the prompt cache; none = the price of input.
     pub cache_read: Option<f64>,
-    /// Input written to the prompt cache; none = as input.
+    /// Input tokens written to the prompt cache; none = the price of input.
     pub cache_write: Option<f64>,
-    /// Most input tokens of one call that this price is for; none = any.
+    /// Most input tokens of one call at this price; none = any number.
     pub max_input: Option<u64>,
-    /// The day it was collected on, `YYYY-MM-DD`; none where the operator set it.
+    /// Date of the price, `YYYY-MM-DD`; none = the operator set the price.
     pub as_of: Option<String>,
-    /// Where it is from, in words.
+    /// Source of the price, in words.
     pub source: String,
 }
 
-/// Use of the model that turns texts into vectors.
+/// Use of the embedding model.
 pub const EMBEDS: &str = "embeddings of memory";
 
-/// One model that the configuration names.
+/// A model that the configuration names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelEntry {
     /// `<provider>/<model>`.
     pub model: String,
-    /// What it is used for: `default`, `channel team`, [`EMBEDS`]; empty = nothing by itself.
+    /// Uses of the model: `default`, `channel team`, [`EMBEDS`]; empty = nothing uses it by itself.
     pub used_for: Vec<String>,
-    /// What it can do.
+    /// Capabilities of the model.
     pub profile: ModelProfile,
-    /// What it costs; none = not known.
+    /// Price of the model; none = not known.
     pub price: Option<ModelPrice>,
-    /// What else should be known of it.
+    /// Note about the model; none = nothing to note.
     pub note: Option<String>,
 }
 
 impl ModelEntry {
-    /// Whether all it is used for is comparing what is remembered: it answers nobody.
+    /// Whether its only use is embeddings, so that it answers nobody.
     pub fn only_embeds(&self) -> bool {
         !self.used_for.is_empty() && self.used_for.iter().all(|what| what == EMBEDS)
     }
 }
 
-/// One configured provider. Nothing was asked of it.
+/// A configured provider. The engine does not contact it for this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderModels {
-    /// Its name.
+    /// Provider name.
     pub provider: String,
     /// Wire format: `openai-chat`, `anthropic`, `scripted` …
     pub kind: String,
     /// Base URL; empty for the scripted model.
     pub address: String,
-    /// Whether it is on this machine.
+    /// Whether its server runs on this machine.
     pub local: bool,
-    /// Whether it has its key.
+    /// Whether it has its API key.
     pub key: KeyState,
-    /// Where the key is, or would be, from: the name of a variable, a file, a command. Never the key.
+    /// Source of the key: the name of a variable, a file, a command. Never the key itself.
     pub key_from: Option<String>,
     /// The models that the configuration names.
     pub models: Vec<ModelEntry>,
 }
 
-/// How one part of a test came out.
+/// Verdict of one check of a model test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckVerdict {
     /// It works.
     Ok,
-    /// It does not.
+    /// It does not work.
     No,
-    /// It could not be told.
+    /// The test could not find out.
     Unknown,
 }
 
 impl CheckVerdict {
-    /// The word shown.
+    /// The word on screen.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -138,36 +138,36 @@ impl CheckVerdict {
     }
 }
 
-/// One part of a test.
+/// One check of a model test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCheck {
-    /// `streaming`, `tools`, `parallel calls`, `cached tokens`, `context size`.
+    /// Name of the check: `streaming`, `tools`, `parallel calls`, `cached tokens`, `context size`.
     pub check: String,
-    /// How it came out.
+    /// Verdict of the check.
     pub verdict: CheckVerdict,
-    /// Why, in words. May hold outside text.
+    /// Why, in words. May contain untrusted text.
     pub detail: String,
 }
 
-/// What really asking a model showed.
+/// Result of a model test with real calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelTest {
     /// `<provider>/<model>`.
     pub model: String,
-    /// When it began.
+    /// When the test began.
     pub at: Timestamp,
-    /// Milliseconds it took.
+    /// Duration in milliseconds.
     pub took_ms: u64,
-    /// Calls that were made.
+    /// Number of model calls.
     pub calls: u32,
-    /// Tokens of all of them, and what they cost; no cost = not known.
+    /// Tokens and cost of all calls; no cost = the price is not known.
     pub usage: Usage,
-    /// The parts.
+    /// The checks.
     pub checks: Vec<ModelCheck>,
 }
 
 impl ModelTest {
-    /// Whether a part came out as `no`.
+    /// Whether a check has the verdict `no`.
     pub fn failed(&self) -> bool {
         self.checks
             .iter()
@@ -178,49 +178,51 @@ impl ModelTest {
 /// A model that a server on this machine offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundModel {
-    /// Its id.
+    /// Model id.
     pub id: String,
-    /// Whether the server says that it takes tools; none = it does not say.
+    /// Whether the server reports support for tools; none = it reports nothing.
     pub tools: Option<bool>,
-    /// Context window that the server says it has, in tokens.
+    /// Context window that the server reports, in tokens.
     pub context_window: Option<u64>,
-    /// Whether it runs somewhere else although this server offers it.
+    /// Whether the model runs on another machine although this server offers it.
     pub elsewhere: bool,
 }
 
-/// A model server that was found on this machine.
+/// A model server on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundServer {
-    /// `ollama`, `lm-studio`, `llama-cpp`, `vllm`: a name for its provider too.
+    /// `ollama`, `lm-studio`, `llama-cpp` or `vllm`; also a suggested provider name.
     pub name: String,
-    /// For people: `Ollama`, `LM Studio` …
+    /// Product name: `Ollama`, `LM Studio` …
     pub title: String,
-    /// Wire format for its provider.
+    /// Wire format for its provider entry.
     pub kind: String,
-    /// Base URL for its provider.
+    /// Base URL for its provider entry.
     pub base_url: String,
-    /// What it offers.
+    /// Models that it offers.
     pub models: Vec<FoundModel>,
 }
 
-/// A model server that a look found, and how it would be declared.
+/// A model server that discovery found, with the configuration that declares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OfferedServer {
     /// The server.
     pub server: FoundServer,
-    /// The configured provider that is at its address; none = it can be used by nobody yet.
+    /// The configured provider with its address; none = no provider uses it yet.
     pub provider: Option<String>,
-    /// Lines for the configuration that declare it and name its first models; remarks only where it is declared already.
+    /// Configuration lines that declare it and name its first models; only comments when it is
+    /// declared already.
     pub config: String,
 }
 
-/// The model servers that answered on the engine's machine. None of them is used by itself.
+/// Model servers that answered on the machine of the daemon. The engine uses none of them by
+/// itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Discovery {
-    /// When it was looked for them.
+    /// When the discovery ran.
     pub at: Timestamp,
-    /// What was found.
+    /// The servers.
     pub servers: Vec<OfferedServer>,
-    /// What else is worth a word, for people.
+    /// Further notes for people.
     pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Who answers: whom a question waits for, and who is on call. Neither changes who may decide what, or until when.
+//! Assignments and on-call. Neither changes who may decide what, or until when.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,102 +6,102 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::enums::{Role, Scope, Surface};
 
-/// Stands for nobody where a name is expected.
+/// Stands for nobody in place of a name.
 pub const NOBODY: &str = "-";
 /// Longest note, in characters.
 pub const MAX_NOTE_CHARS: usize = 500;
-/// Longest time somebody can be on call, in seconds: 31 days.
+/// Longest on-call time, in seconds: 31 days.
 pub const MAX_ON_CALL_SECONDS: u32 = 31 * 24 * 3600;
 
-/// Whom a question waits for. Everybody who may decide it still can.
+/// To whom an approval is assigned. Everybody who may decide it still can.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Assignment {
-    /// Who: a name under `[people]`, or an operator as the audit names them.
+    /// The assignee: a name under `[people]`, or an operator as the audit names them.
     pub to: String,
     /// Label of who assigned it.
     pub by: String,
-    /// When.
+    /// When it was assigned.
     pub at: Timestamp,
-    /// What they wrote to it.
+    /// Note for the assignee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Who is on call, for the whole engine.
+/// Who is on call, for all channels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OnCall {
-    /// Who: a name under `[people]`, or an operator as the audit names them.
+    /// A name under `[people]`, or an operator as the audit names them.
     pub name: String,
-    /// Label of who said so.
+    /// Label of who set it.
     pub by: String,
-    /// Since when.
+    /// Start of the on-call time.
     pub since: Timestamp,
-    /// Until when; none = until somebody else is.
+    /// End of the on-call time; none = until somebody else is on call.
     #[serde(default)]
     pub until: Option<Timestamp>,
-    /// What was written to it.
+    /// Note from who set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A person of the configuration.
+/// A person in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Person {
     /// Name under `[people]`.
     pub name: String,
-    /// What they may do.
+    /// Role of the person.
     pub role: Role,
-    /// What that gives them.
+    /// Scopes of the role.
     pub scopes: Vec<Scope>,
-    /// Their ids on platforms, for example `telegram:123456`, and as users of this machine, `unix:1000`.
+    /// Ids on platforms, for example `telegram:123456`, and as users of this machine, `unix:1000`.
     pub ids: Vec<String>,
-    /// Names of their tokens, without those that have ended.
+    /// Names of their tokens that have not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<String>,
-    /// Channels on which the bot can write to them directly.
+    /// Channels on which the bot can send them a direct message.
     pub channels: Vec<String>,
     /// Whether they are on call.
     pub on_call: bool,
-    /// Their quiet hours end then; none = they are not in quiet hours.
+    /// End of their current quiet hours; none = they are not in quiet hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_until: Option<Timestamp>,
-    /// What they did last, as far as the newest rows of the audit tell; none = nothing.
+    /// Their last action in the newest rows of the audit; none = there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_action: Option<LastAction>,
 }
 
-/// The newest row of the audit that somebody left.
+/// The newest audit row of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastAction {
-    /// When.
+    /// When the action happened.
     pub at: Timestamp,
-    /// What, for example `approval.decided`.
+    /// The action, for example `approval.decided`.
     pub action: String,
-    /// Where.
+    /// Where the action came from.
     pub surface: Surface,
 }
 
-/// Who is on call, and who can be named.
+/// Who is on call, and who can be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OnCallStatus {
     /// Who is on call now; none = nobody.
     pub on_call: Option<OnCall>,
-    /// Who was on call last, where nobody is because their time is over.
+    /// Who was on call last, if their time is over and nobody followed; none otherwise.
     pub ended: Option<OnCall>,
-    /// Who can be on call or be handed a question, in order.
+    /// Names that can be on call or be assigned an approval, in order.
     pub names: Vec<String>,
-    /// What whoever asks is called; empty = not known.
+    /// Names of the caller; empty = not known.
     pub you: Vec<String>,
 }
 
 impl OnCallStatus {
-    /// What was said last is now this.
+    /// Sets who is on call.
     pub fn set(&mut self, on_call: Option<OnCall>) {
         self.on_call = on_call;
         self.ended = None;
     }
 
-    /// Whoever's time is over is on call no longer. Whether that changed something.
+    /// Ends an on-call time that is over. True = something changed.
     pub fn settle(&mut self, now: Timestamp) -> bool {
         let over = self
             .on_call
@@ -113,13 +113,13 @@ impl OnCallStatus {
         false
     }
 
-    /// Whether this is a name of whoever asked.
+    /// Whether this is a name of the caller.
     pub fn is_me(&self, name: &str) -> bool {
         self.you.iter().any(|own| own == name)
     }
 
-    /// A name and what is written behind it. The longest name that is known counts, because names can have blanks;
-    /// where none is, the first word.
+    /// Splits a name from the text behind it. The longest known name counts, because names can
+    /// contain spaces; without a known name, the first word counts.
     pub fn split<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
         let text = text.trim();
         let behind = |name: &str| {
@@ -137,29 +137,29 @@ impl OnCallStatus {
     }
 }
 
-/// Assigns a question.
+/// A request to assign an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssignRequest {
-    /// To whom; `-` takes it back.
+    /// Name of the assignee; `-` removes the assignment.
     pub to: String,
-    /// A note for them, at most 500 characters.
+    /// Note for the assignee, at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Digest of what was shown.
+    /// Digest of what the caller saw.
     pub digest: String,
-    /// Revision that was shown.
+    /// Revision that the caller saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
 }
 
-/// Says who is on call.
+/// A request to set who is on call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnCallRequest {
-    /// Who; `-` = nobody.
+    /// Name of the person; `-` = nobody.
     pub name: String,
-    /// For how long; none = until somebody else is.
+    /// Seconds of on-call time; none = until somebody else is on call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u32>,
     /// A note, at most 500 characters.

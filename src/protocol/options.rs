@@ -1,6 +1,6 @@
-//! Options of a message: what its turn may use, and how models are asked in it.
+//! Options of a message: what its turn may use, and the parameters of its model calls.
 //!
-//! Options narrow or tune a turn. None of them widens what a policy allows.
+//! Options restrict or tune a turn. No option widens what a policy allows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::protocol::trace_parent::TraceParent;
 pub const MAX_HINTS: usize = 16;
 /// Longest hint, in bytes.
 pub const MAX_HINT_BYTES: usize = 1024;
-/// Most tools that one message can name.
+/// Most tools in `allow_tools`.
 pub const MAX_ALLOWED_TOOLS: usize = 256;
 
-/// Whether and which tool a model is to call.
+/// Whether a model must call a tool, and which one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -25,9 +25,9 @@ pub enum ToolChoice {
     Auto,
     /// No tool: `none`.
     None,
-    /// A tool, whichever: `required`. Holds until the turn has made a call.
+    /// Some tool: `required`. Applies until the turn has made a call.
     Required,
-    /// This tool, by its name. Holds until the turn has made a call.
+    /// This tool, by its name. Applies until the turn has made a call.
     Tool(String),
 }
 
@@ -53,34 +53,34 @@ impl From<ToolChoice> for String {
     }
 }
 
-/// How a model is asked, beside what it is asked. What is left out is not sent.
+/// Parameters of model calls. The engine does not send absent ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelParameters {
     /// Sampling temperature, 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Share of the probability that tokens are taken from, more than 0 and at most 1.
+    /// Nucleus sampling: share of the probability mass, more than 0 and at most 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Which tool the model calls.
+    /// Whether the model must call a tool, and which one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
 }
 
-/// A parameter that cannot be sent.
+/// A parameter that the engine cannot send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterProblem {
-    /// Its name.
+    /// Name of the parameter.
     pub field: &'static str,
     /// What is wrong.
     pub problem: String,
-    /// What is right.
+    /// Accepted values.
     pub expected: &'static str,
 }
 
 impl ModelParameters {
-    /// These, and `wider` where these say nothing.
+    /// These parameters, with `wider` for the absent ones.
     #[must_use]
     pub fn or(self, wider: &Self) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl ModelParameters {
         }
     }
 
-    /// The first parameter that cannot be sent.
+    /// The first invalid parameter.
     pub fn problem(&self) -> Option<ParameterProblem> {
         let problem = |field, problem, expected| ParameterProblem {
             field,
@@ -131,45 +131,47 @@ impl ModelParameters {
     }
 }
 
-/// A tool call that a person or a program asks for, and no model.
+/// A tool call that a person or program requests without a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectCall {
     /// Tool name.
     pub tool: String,
-    /// Its arguments, redacted: outside text.
+    /// The arguments, redacted: untrusted text.
     pub arguments: Value,
-    /// The external agent that makes the call itself once it is allowed; none = the engine makes it.
+    /// The external agent that makes the call itself after an approval; none = the engine makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalCaller>,
 }
 
-/// What a message asks for beside its text.
+/// Options of a message beside its text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TurnOptions {
-    /// The only tools that are offered and can run in the turn; an empty list: none. Left out: those of the channel.
+    /// The only tools that the turn offers and runs; an empty list = no tools. Default: the tools
+    /// of the channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_tools: Option<Vec<String>>,
-    /// What the model is told for this turn alone, each at most 1 KiB, at most 16.
+    /// Extra instructions for the model in this turn only: at most 16 of 1 KiB each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
-    /// How models are asked.
+    /// Parameters of the model calls.
     pub parameters: ModelParameters,
-    /// The one call that the turn makes; its result is the answer. No model is asked. Only `CallTool` sets it.
+    /// The one call of the turn, without a model; its result is the answer. Only `CallTool` sets
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<DirectCall>>,
-    /// The trace that the turn is a part of. Only the header `traceparent` of a request sets it.
+    /// The trace that the turn belongs to. Only the header `traceparent` of a request sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceParent>,
 }
 
 impl TurnOptions {
-    /// The external agent that the one call of the turn is of.
+    /// The external agent that makes the one call of the turn.
     pub fn external(&self) -> Option<&ExternalCaller> {
         self.call.as_ref()?.external.as_ref()
     }
 
-    /// What they say, one line for each: outside text.
+    /// The options, one line for each: untrusted text.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(tools) = &self.allow_tools {
@@ -198,7 +200,7 @@ impl TurnOptions {
         lines
     }
 
-    /// Whether a tool may be used in the turn, as far as its message says.
+    /// Whether the turn may use a tool, as far as its options tell.
     pub fn allows(&self, tool: &str) -> bool {
         self.allow_tools
             .as_ref()

@@ -1,6 +1,6 @@
-//! People who write to a channel without being on its list, and whether they have access.
+//! Unknown senders and their access to channels.
 //!
-//! Outside text is only in the display name and must be revealed before it is shown.
+//! The display name is untrusted text, which screens must reveal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,27 +9,27 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::PairingState;
 use crate::protocol::ids::ApprovalId;
 
-/// Somebody who asked for access on one channel: their newest asking.
+/// The newest request for access of a sender on one channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairing {
-    /// The question about them.
+    /// Id of the approval that asks about them.
     pub id: ApprovalId,
     /// Channel name.
     pub channel: String,
-    /// Their stable id: `telegram:123456`.
+    /// Stable id of the sender: `telegram:123456`.
     pub sender: String,
-    /// Their name on the platform: outside text.
+    /// Display name on the platform: untrusted text.
     pub display: String,
-    /// The code they were told.
+    /// The code that the bot sent them.
     pub code: String,
-    /// What became of it.
+    /// State of the request.
     pub state: PairingState,
     /// When they asked.
     pub asked_at: Timestamp,
-    /// The code is good until then.
+    /// When the code expires.
     pub expires_at: Timestamp,
-    /// When that became of it.
+    /// When the request got its state; none = it is pending.
     pub decided_at: Option<Timestamp>,
-    /// Label of who decided; none = nobody in time.
+    /// Label of who decided; none = nobody decided.
     pub by: Option<String>,
 }

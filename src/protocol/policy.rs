@@ -1,4 +1,4 @@
-//! A channel's policy: autonomy and lists, versioned.
+//! Policy of a channel: autonomy level and tool lists, with a version.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::enums::{Access, Autonomy, Risk, VerdictKind};
 
-/// What the text of a verdict begins with that the `always_ask` list gave.
+/// How the rule text of a verdict from the `always_ask` list begins.
 pub const ALWAYS_ASK_LIST: &str = "always_ask list";
 
-/// The policy of a channel as it is in force.
+/// The policy of a channel in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
-    /// Rises by one with every change.
+    /// Rises by one with each change.
     pub version: u64,
-    /// The level.
+    /// Autonomy level.
     pub autonomy: Autonomy,
     /// When a temporary level ends and [`Policy::reverts_to`] applies; none = permanent.
     pub expires_at: Option<Timestamp>,
@@ -32,28 +32,28 @@ pub struct Policy {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyPatch {
-    /// New level.
+    /// New autonomy level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autonomy: Option<Autonomy>,
-    /// Tool names (or `prefix*`) that run without asking, instead of the present ones.
+    /// New list of tool names (or `prefix*`) that run without asking. It replaces the old list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_approve: Option<Vec<String>>,
-    /// Tool names (or `prefix*`) that never run, instead of the present ones.
+    /// New list of tool names (or `prefix*`) that never run. It replaces the old list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Vec<String>>,
-    /// Tool names (or `prefix*`) that always ask, instead of the present ones.
+    /// New list of tool names (or `prefix*`) that always ask. It replaces the old list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_ask: Option<Vec<String>>,
-    /// The new level holds this long. `full` without it gets 3 600.
+    /// Seconds until the new level ends; `full` without this value gets 3600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
-    /// Apply only if the policy still has this version.
+    /// Only change the policy if it still has this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_version: Option<u64>,
 }
 
 impl PolicyPatch {
-    /// A change of the level.
+    /// A change of the autonomy level.
     pub fn level(autonomy: Autonomy) -> Self {
         Self {
             autonomy: Some(autonomy),
@@ -61,7 +61,7 @@ impl PolicyPatch {
         }
     }
 
-    /// The policy with this change; version and expiry stay.
+    /// The policy after this change; version and expiry stay.
     pub fn applied(&self, policy: Policy) -> Policy {
         let list = |new: &Option<Vec<String>>, old| new.clone().unwrap_or(old);
         Policy {
@@ -74,21 +74,21 @@ impl PolicyPatch {
     }
 }
 
-/// How much a tool may do by the lists of a policy, from least to most.
+/// What the lists of a policy say about a tool, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ToolListing {
-    /// On the list `block`: it never runs.
+    /// On `block`: it never runs.
     Blocked,
-    /// On the list `always_ask`.
+    /// On `always_ask`: it always asks.
     AlwaysAsks,
-    /// On no list: the level decides.
+    /// On no list: the autonomy level decides.
     Level,
-    /// On the list `auto_approve`: it runs without asking.
+    /// On `auto_approve`: it runs without asking.
     RunsAlone,
 }
 
 impl ToolListing {
-    /// Every standing, in order.
+    /// All values, in order.
     pub const ALL: [Self; 4] = [
         Self::Blocked,
         Self::AlwaysAsks,
@@ -96,7 +96,7 @@ impl ToolListing {
         Self::RunsAlone,
     ];
 
-    /// In words.
+    /// The value in words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Blocked => "never runs",
@@ -108,7 +108,7 @@ impl ToolListing {
 }
 
 impl Policy {
-    /// What the lists say of a name, or of a prefix that stands in them.
+    /// What the lists say about a tool name, or about a prefix in them.
     pub fn standing(&self, entry: &str) -> ToolListing {
         let has = |list: &[String]| list.iter().any(|known| known == entry);
         if has(&self.block) {
@@ -122,7 +122,7 @@ impl Policy {
         }
     }
 
-    /// The change that puts tools into one list and out of the others, or out of all.
+    /// The change that moves tools into one list and out of the others, or out of all lists.
     pub fn placing(&self, tools: &[String], standing: ToolListing) -> PolicyPatch {
         let changed = |before: &[String], own: ToolListing| {
             let stays = |entry: &&String| standing == own || !tools.contains(entry);
@@ -143,38 +143,39 @@ impl Policy {
     }
 }
 
-/// What the policy said about one call, with the text of the rule that said it.
+/// The verdict of the policy about a call, with the rule behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// allow, ask or deny.
+    /// Allow, ask or deny.
     pub decision: VerdictKind,
-    /// The rule in words, for example ``autonomy supervised: everything not auto-approved asks``.
+    /// The deciding rule in words, for example ``autonomy supervised: everything not auto-approved
+    /// asks``.
     pub rule: String,
-    /// Version of the policy that was asked.
+    /// Version of the policy that gave the verdict.
     pub policy_version: u64,
 }
 
-/// One call of a what-if: what would have happened under another level.
+/// A past call in a what-if, with its verdict under another level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIfCall {
     /// Tool name.
     pub tool: String,
-    /// One-line preview of the arguments.
+    /// One-line preview of the arguments: untrusted text.
     pub preview: String,
-    /// Its access.
+    /// The most that the call can touch.
     pub access: Access,
-    /// Its risk.
+    /// How much harm the call can do.
     pub risk: Risk,
-    /// What happened.
+    /// The actual verdict.
     pub was: VerdictKind,
-    /// What would have happened.
+    /// The verdict under the other level.
     pub would_be: Verdict,
-    /// When.
+    /// When the call was proposed.
     pub at: Timestamp,
 }
 
 impl WhatIf {
-    /// The calls that would have ended otherwise.
+    /// The calls whose verdict would differ.
     pub fn changed(&self) -> impl Iterator<Item = &WhatIfCall> {
         let calls = self.calls.iter();
         calls.filter(|call| call.was != call.would_be.decision)
@@ -188,11 +189,11 @@ pub struct WhatIf {
     pub channel: String,
     /// The level that was tried.
     pub autonomy: Autonomy,
-    /// How many calls were looked at.
+    /// Number of past calls examined.
     pub considered: u32,
-    /// How many would run without asking under [`WhatIf::autonomy`].
+    /// Number of these calls that would run without asking under [`WhatIf::autonomy`].
     pub would_run: u32,
-    /// How many of those asked (or were refused) when they happened.
+    /// Number of those that asked, or were refused, when they happened.
     pub newly_unattended: u32,
     /// The calls, newest first.
     pub calls: Vec<WhatIfCall>,

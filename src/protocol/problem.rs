@@ -1,33 +1,33 @@
-//! Errors a caller can act on, in one shape for HTTP, console and command line.
+//! Errors that a caller can act on, in one form for HTTP, console and command line.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::approval::Decision;
 
-/// The class of a [`Problem`]; decides HTTP status and exit status.
+/// Class of a [`Problem`]; it decides the HTTP status and the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     /// The request is malformed or out of range. HTTP 400.
     Invalid,
-    /// No (valid) credential. HTTP 401.
+    /// There is no valid credential. HTTP 401.
     Unauthenticated,
     /// The actor may not do this. HTTP 403.
     Forbidden,
-    /// No such thing. HTTP 404.
+    /// There is no such thing. HTTP 404.
     NotFound,
-    /// Somebody was faster, or the thing changed since it was read. HTTP 409.
+    /// Somebody was faster, or the thing has changed since the caller read it. HTTP 409.
     Conflict,
-    /// Its time is over. HTTP 410.
+    /// It has expired. HTTP 410.
     Gone,
-    /// Understood, but not possible for this thing. HTTP 422.
+    /// Understood, but this thing does not offer it. HTTP 422.
     NotOffered,
     /// Too much at once: queue full, rate limit. HTTP 429.
     TooMany,
-    /// Held by an emergency stop, quarantined, or the store cannot write. HTTP 503.
+    /// An emergency stop or a quarantine blocks it, or the store cannot write. HTTP 503.
     Unavailable,
-    /// Our fault. HTTP 500.
+    /// A fault in Leverframe. HTTP 500.
     Internal,
 }
 
@@ -49,26 +49,27 @@ impl ProblemKind {
     }
 }
 
-/// An error with what was expected and the next step. `application/problem+json` on the wire.
+/// An error with its cause, what was expected and the next step. `application/problem+json` in
+/// HTTP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[error("{title}: {detail}")]
 pub struct Problem {
-    /// Class.
+    /// Class of the error.
     pub kind: ProblemKind,
-    /// What, in a few words that do not vary.
+    /// Short title, the same for all errors of its sort.
     pub title: String,
-    /// This case: names the id, field or value and what was expected. Redacted.
+    /// Details of this error: the id, field or value, and what was expected. Redacted.
     pub detail: String,
     /// The next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The decision that won, when a decision came too late.
+    /// The decision that won, if this decision came too late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<Box<Decision>>,
 }
 
 impl Problem {
-    /// A problem without hint.
+    /// A problem without a hint.
     pub fn new(kind: ProblemKind, title: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             kind,
@@ -79,7 +80,7 @@ impl Problem {
         }
     }
 
-    /// The same with a next step.
+    /// The problem with a next step.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -119,7 +120,7 @@ impl Problem {
         Self::new(ProblemKind::Unavailable, title, detail)
     }
 
-    /// Our fault.
+    /// A fault in Leverframe.
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Internal, "internal error", detail)
             .hint("see the log file; `leverframe --help` names it")

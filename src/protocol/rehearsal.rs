@@ -1,7 +1,7 @@
-//! A rehearsal: a command that waits for a decision, run in a throw-away copy of its workspace.
+//! Rehearsals: a pending command, run in a throw-away copy of its workspace.
 //!
-//! It is no run of the call: it decides nothing, and the approval stays as it was. Output, paths, notes and differences
-//! are the program's: outside text, to be revealed before they are shown.
+//! A rehearsal does not run the call and decides nothing; the approval stays as it was. Output,
+//! paths, notes and diffs come from the program: untrusted text, which screens must reveal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::protocol::file_change::FileFate;
 use crate::protocol::ids::ApprovalId;
 
-/// What stands above every result, on every surface.
+/// Heading of every result, on every surface.
 pub const HEADING: &str = "REHEARSAL, not a run of the call";
 
 /// How a rehearsal ended.
@@ -19,69 +19,70 @@ pub const HEADING: &str = "REHEARSAL, not a run of the call";
 pub enum RehearsalEnd {
     /// The program ended by itself.
     Exited,
-    /// It was killed because it took too long.
+    /// The engine killed it because it took too long.
     TimedOut,
-    /// It was killed because it took more memory, processes or disk than it may.
+    /// The engine killed it because it used too much memory, too many processes or too much disk.
     OverLimit,
-    /// Somebody gave up, or everything was stopped.
+    /// The caller gave up, or an emergency stop ended it.
     Cancelled,
     /// It did not start.
     NotStarted,
 }
 
-/// One file that the command would add, change or delete.
+/// A file that the command would add, change or delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RehearsedFile {
-    /// Path below the workspace: outside text.
+    /// Path relative to the workspace: untrusted text.
     pub path: String,
-    /// What would become of it.
+    /// What would happen to it.
     pub fate: FileFate,
-    /// Bytes that it would have; none = it would not be there, or is no file.
+    /// Size in bytes afterwards; none = it would not exist, or is no regular file.
     pub bytes: Option<u64>,
-    /// What no difference of texts says, such as `a link to b`: outside text.
+    /// Changes that no text diff shows, such as `a link to b`: untrusted text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// A unified diff of a small text file: outside text; none = it is no text, or too large.
+    /// Unified diff of a small text file: untrusted text; none = the file is not text, or too
+    /// large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
 
-/// What a rehearsal showed.
+/// Result of a rehearsal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rehearsal {
-    /// The approval that still waits for a decision.
+    /// The approval, which is still pending.
     pub approval_id: ApprovalId,
-    /// Its revision when the rehearsal began.
+    /// Revision of the approval when the rehearsal began.
     pub revision: u32,
-    /// Its digest then: the result is about exactly this.
+    /// Digest of the approval at that time: the result is about exactly this plan.
     pub digest: String,
-    /// Who asked for it.
+    /// Label of who started it.
     pub by: String,
     /// When it began.
     pub at: Timestamp,
     /// How it ended.
     pub ended: RehearsalEnd,
-    /// The same in words: `exit status 0 after 0.1 s`.
+    /// The end in words: `exit status 0 after 0.1 s`.
     pub outcome: String,
-    /// Exit status, where the program ended by itself and had one.
+    /// Exit status; none = the program did not end by itself, or has none.
     pub exit_status: Option<i32>,
     /// How long the program ran, in milliseconds.
     pub duration_ms: u64,
-    /// What it wrote, the beginning and the end: outside text.
+    /// Beginning and end of the output: untrusted text.
     pub output: String,
-    /// What it would do to files, in order of their paths; at most 200.
+    /// Changes to files, in order of their paths; at most 200.
     pub files: Vec<RehearsedFile>,
-    /// How many more there are.
+    /// Number of further files.
     pub more_files: u64,
-    /// Why the list may be incomplete.
+    /// Why the list of files may be incomplete; none = it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
-    /// What it ran in: `bubblewrap: a copy of the workspace, no network`.
+    /// Sandbox of the rehearsal: `bubblewrap: a copy of the workspace, no network`.
     pub sandbox: String,
 }
 
 impl Rehearsal {
-    /// What would become of files, in a few words: `1 created, 2 changed`.
+    /// Changes to files in a few words: `1 created, 2 changed`.
     pub fn files_in_words(&self) -> String {
         let counted: Vec<String> = [FileFate::Created, FileFate::Changed, FileFate::Deleted]
             .into_iter()

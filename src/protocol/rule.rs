@@ -1,6 +1,6 @@
-//! Rules that people make: what they match, what they say, and what they would have said.
+//! Rules of people: what they match, their verdict, and what they would have decided.
 //!
-//! Outside text is only in what was matched (previews, arguments) and must be revealed before it is shown.
+//! Previews and arguments of matched calls are untrusted text, which screens must reveal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,66 +12,68 @@ use crate::protocol::enums::{
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 
-/// One rule.
+/// A rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
     /// Id.
     pub id: RuleId,
     /// Tool name, or `prefix*`.
     pub tool: String,
-    /// The argument whose value is compared; none = all arguments as canonical JSON.
+    /// Argument that the rule compares; none = all arguments as canonical JSON.
     pub field: Option<String>,
-    /// How it is compared.
+    /// How the rule compares.
     pub matcher: RuleMatcher,
-    /// With what: text, or the words of a list as a shell would be given them.
+    /// Value to compare with: text, or the words of a list in shell notation.
     pub value: String,
-    /// Where the commands run that it allows, as seen from the workspace; none = in the workspace itself.
+    /// Directory of the commands that it allows, as seen from the workspace; none = the workspace
+    /// itself.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// The program that they start, links resolved; none = what their first word names.
+    /// Program that the commands start, after following links; none = the program that their first
+    /// word names.
     #[serde(default)]
     pub executable: Option<String>,
-    /// How far it reaches.
+    /// Where the rule applies.
     pub scope: RuleScope,
-    /// Its channel, when it reaches that far.
+    /// Its channel, for the scope `channel`.
     pub channel: Option<String>,
-    /// Its session, when it reaches that far or only to a turn.
+    /// Its session, for the scopes `session` and `turn`.
     pub session_id: Option<SessionId>,
-    /// Its turn, when it reaches no further; it is removed when the turn ends.
+    /// Its turn, for the scope `turn`. The engine removes the rule when the turn ends.
     #[serde(default)]
     pub continuation_id: Option<ContinuationId>,
-    /// What it says.
+    /// Its verdict about matching calls.
     pub verdict: VerdictKind,
-    /// Whether it is looked at.
+    /// Whether the policy uses it.
     pub enabled: bool,
-    /// When it ends; none = never.
+    /// When it expires; none = never.
     pub expires_at: Option<Timestamp>,
-    /// Calls it may allow; none = any number.
+    /// Most calls that it may allow; none = any number.
     pub max_uses: Option<u64>,
-    /// Calls it decided.
+    /// Number of calls that it decided.
     pub uses: u64,
-    /// When it decided one last.
+    /// When it last decided a call.
     pub last_used_at: Option<Timestamp>,
-    /// Why it was made.
+    /// Why it was created.
     pub note: Option<String>,
-    /// The question it was made on.
+    /// The approval that it was created with; none = it was created alone.
     pub approval_id: Option<ApprovalId>,
-    /// Who changed it last.
+    /// Label of who changed it last.
     pub by: String,
-    /// Grows with each change.
+    /// Rises with each change.
     pub version: u64,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
-    /// Why it allows nothing, although it is in force: ``write_file is on always_ask of channel team``. Told in answers,
-    /// from the policies of that moment.
+    /// Why it allows nothing although it is in force: ``write_file is on always_ask of channel
+    /// team``. Answers compute it from the current policies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub never_used: Option<String>,
 }
 
 impl Rule {
-    /// What it says, in one line: ``allow execute_command argv prefix `git status` ``.
+    /// The rule in one line: ``allow execute_command argv prefix `git status` ``.
     pub fn in_words(&self) -> String {
         let field = self.field.as_deref().unwrap_or("arguments");
         let cwd = self.cwd.as_ref().map(|cwd| format!(" in `{cwd}`"));
@@ -87,14 +89,15 @@ impl Rule {
         )
     }
 
-    /// What a rule that allows commands covers beside their words, and what it does not bind; none = it allows none.
+    /// What a rule that allows commands covers beside their words, and what it does not bind;
+    /// none = it allows no commands.
     pub fn coverage(&self) -> Option<String> {
         covers_commands(self.verdict, &self.tool)
             .then(|| coverage(self.cwd.as_deref(), self.executable.as_deref()))
     }
 
-    /// That it allows calls, is in force, and let none run for long; none = it did, or it is not one of these. A rule
-    /// that forbids guards without a use.
+    /// Notes an allowing rule in force without recent use; none = it was used, or is no such rule.
+    /// A denying rule protects without being used.
     pub fn unused(&self, now: Timestamp) -> Option<String> {
         let since = self.last_used_at.unwrap_or(self.updated_at);
         let days = now.millis_since(since.max(self.updated_at)) / 86_400_000;
@@ -103,7 +106,7 @@ impl Rule {
         stale.then(|| format!("unused for {days} days"))
     }
 
-    /// Whether calls of this place are in its reach.
+    /// Whether the rule applies at this place.
     pub fn reaches(
         &self,
         channel: &str,
@@ -118,13 +121,13 @@ impl Rule {
         }
     }
 
-    /// Whether it has not ended at `now`, seen from a turn; none = from no turn.
+    /// Whether it has not expired at `now`, seen from a turn; none = from no turn.
     pub fn holds(&self, now: Timestamp, turn: Option<ContinuationId>) -> bool {
         self.expires_at.is_none_or(|at| at > now)
             && self.continuation_id.is_none_or(|id| turn == Some(id))
     }
 
-    /// Why it decides nothing now; none = it is in force.
+    /// Why it decides nothing at the moment; none = it is in force.
     pub fn idle(&self, now: Timestamp) -> Option<String> {
         let why = if !self.enabled {
             "disabled"
@@ -140,32 +143,34 @@ impl Rule {
     }
 }
 
-/// Days without a use after which a rule that allows is told as unused.
+/// Days without use after which an allowing rule is reported as unused.
 pub const UNUSED_DAYS: u64 = 14;
 
-/// The tool whose calls are commands.
+/// The tool that runs commands.
 pub const COMMANDS: &str = "execute_command";
 
-/// The tool whose calls go to a host.
+/// The tool that calls hosts.
 pub const FETCH: &str = "http_fetch";
 /// The tool that keeps a shell for each session.
 pub const BASH: &str = "bash";
-/// The tool that runs Python. It exists where the configuration has its table, as [`FETCH`] does.
+/// The tool that runs Python. It exists when the configuration has its table, as with [`FETCH`].
 pub const PYTHON: &str = "python";
-/// What rules compare of an address beside the whole: the host. No argument of [`FETCH`] has this name.
+/// The part of an address that rules compare beside the whole: its host. No argument of [`FETCH`]
+/// has this name.
 pub const HOST: &str = "host";
-/// The argument of tools that give a shell a text.
+/// The argument that shell tools run.
 pub const COMMAND: &str = "command";
-/// The argument of [`FETCH`] that is an address.
+/// The argument of [`FETCH`] with the address.
 pub const URL: &str = "url";
 
-/// Whether a tool gives a shell its argument [`COMMAND`]: ours, or one of another agent.
+/// Whether a tool runs its argument [`COMMAND`] in a shell: a built-in tool, or a tool of an
+/// external agent.
 pub fn runs_shell(tool: &str) -> bool {
     let of_agent = ExternalAgent::of_tool(tool);
     tool == BASH || of_agent.is_some_and(|(agent, name)| agent.shells().contains(&name))
 }
 
-/// Whether a rule allows commands: those run in a directory, with a program.
+/// Whether a rule allows commands, which run in a directory and with a program.
 pub fn covers_commands(verdict: VerdictKind, tool: &str) -> bool {
     let named = match tool.strip_suffix('*') {
         Some(start) => COMMANDS.starts_with(start),
@@ -174,7 +179,8 @@ pub fn covers_commands(verdict: VerdictKind, tool: &str) -> bool {
     named && verdict == VerdictKind::Allow
 }
 
-/// Where and with what commands run that a rule allows, and that it says nothing of what files say.
+/// Directory and program of the commands that a rule allows, and the reminder that it does not bind
+/// the content of files.
 pub fn coverage(cwd: Option<&str>, executable: Option<&str>) -> String {
     let place = cwd.map_or_else(
         || "the workspace itself".to_owned(),
@@ -189,99 +195,100 @@ pub fn coverage(cwd: Option<&str>, executable: Option<&str>) -> String {
     )
 }
 
-/// What a person sets of a rule. Absent fields stay, or take their default.
+/// Settings of a rule. Absent fields stay, or take their default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RulePatch {
     /// Tool name, or `prefix*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The argument whose value is compared; empty = all arguments. Default `argv` of `execute_command`, `command` of a
-    /// shell, else all.
-    /// `host` of `http_fetch` is the host of its `url`.
+    /// Argument that the rule compares; empty = all arguments. Default: `argv` for
+    /// `execute_command`, `command` for a shell, else all. `host` for `http_fetch` is the host of
+    /// its `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// How it is compared.
+    /// How the rule compares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matcher: Option<RuleMatcher>,
-    /// With what.
+    /// Value to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Where the commands run that it allows; empty = in the workspace itself.
+    /// Directory of the commands that it allows; empty = the workspace itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The program that they start; empty = what the first word names now.
+    /// Program that the commands start; empty = the program that the first word names now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executable: Option<String>,
-    /// How far it reaches; default global, or as far as the channel, session or turn given. With a decision, `turn`,
-    /// `session` and `channel` mean those of the call.
+    /// Where the rule applies; default global, or as far as the given channel, session or turn.
+    /// With a decision, `turn`, `session` and `channel` mean those of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<RuleScope>,
-    /// Its channel.
+    /// Its channel, for the scope `channel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
-    /// Its session.
+    /// Its session, for the scope `session`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Its turn, with which it ends.
+    /// Its turn, for the scope `turn`; the rule ends with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuation_id: Option<ContinuationId>,
-    /// What it says; default allow.
+    /// Its verdict; default `allow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictKind>,
-    /// Whether it is looked at; default yes.
+    /// Whether the policy uses it; default yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Seconds until it ends; 0 = never.
+    /// Seconds until it expires; 0 = never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
-    /// Calls it may allow in all; 0 = any number.
+    /// Most calls that it may allow; 0 = any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_uses: Option<u64>,
-    /// Why; empty = none.
+    /// Why it was created; empty = no note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Only if it still has this version.
+    /// Only change the rule if it still has this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_version: Option<u64>,
 }
 
-/// A permission for one exact shape in one session.
+/// A session or turn grant: an approval for the same tool with the same arguments in one session or
+/// turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
-    /// The approval it was given with: its id.
+    /// Id of the approval that created it.
     pub id: ApprovalId,
-    /// Its session.
+    /// Session of the grant.
     pub session_id: SessionId,
     /// Channel of the session.
     pub channel: String,
-    /// Conversation of the session: outside text.
+    /// Conversation of the session: untrusted text.
     pub conversation: String,
     /// Tool name.
     pub tool: String,
-    /// One line of the arguments: outside text.
+    /// One line of the arguments: untrusted text.
     pub preview: String,
-    /// The exact arguments, while the call is kept: outside text.
+    /// The exact arguments, while the call is stored: untrusted text.
     pub args: Option<serde_json::Value>,
-    /// For whom.
+    /// Stable id of the requester that it applies to.
     pub requester_id: String,
-    /// Who gave it.
+    /// Label of who gave it.
     pub by: String,
-    /// Calls it let run.
+    /// Number of calls that ran with it.
     pub uses: u64,
-    /// When it let one run last.
+    /// When a call last ran with it.
     pub last_used_at: Option<Timestamp>,
-    /// When it was given.
+    /// When it was created.
     pub created_at: Timestamp,
     /// The turn that it ends with; none = it ends with its session.
     #[serde(default)]
     pub continuation_id: Option<ContinuationId>,
-    /// When it ends; it ends with its turn or session too.
+    /// When it expires. It ends with its turn or session at the latest.
     pub expires_at: Option<Timestamp>,
 }
 
 impl Grant {
-    /// What it ends with at the latest, in words.
+    /// When it ends at the latest, in words.
     pub fn ends_with(&self) -> &'static str {
         match self.continuation_id {
             Some(_) => "with its turn",
@@ -290,99 +297,100 @@ impl Grant {
     }
 }
 
-/// One call of the past that a rule matches.
+/// A past call that a rule matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleMatch {
-    /// The call.
+    /// Id of the call.
     pub call_id: ToolCallId,
-    /// Its channel.
+    /// Channel of the call.
     pub channel: String,
     /// Tool name.
     pub tool: String,
-    /// One line of its arguments: outside text.
+    /// The arguments in one line: untrusted text.
     pub preview: String,
-    /// Its risk.
+    /// How much harm the call can do.
     pub risk: Risk,
-    /// What the policy said then.
+    /// The verdict of the policy then.
     pub was: VerdictKind,
-    /// What a person said then, if asked.
+    /// The decision of a person; none = nobody was asked.
     pub decision: Option<DecisionKind>,
-    /// Who.
+    /// Label of who decided.
     pub by: Option<String>,
-    /// Where it ended.
+    /// State of the call.
     pub state: ToolCallState,
-    /// Why an allowing rule would not have let it run all the same.
+    /// Why an allowing rule would not have let it run; none = it would have.
     pub kept_by: Option<String>,
     /// When it was proposed.
     pub at: Timestamp,
 }
 
-/// What a rule would have matched.
+/// Past calls that a rule would have matched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleMatches {
-    /// The rule in one line, as it was understood.
+    /// The rule in one line, as the engine understood it.
     pub rule: String,
     /// What it covers beside the words of a command, and what it does not bind.
     #[serde(default)]
     pub coverage: Option<String>,
-    /// From when on.
+    /// Start of the examined time.
     pub since: Timestamp,
-    /// Calls of its tools in its reach that were looked at.
+    /// Number of examined calls of its tools in its scope.
     pub considered: u64,
-    /// Whether there were more than are looked at.
+    /// Whether there were more calls than the engine examines.
     pub more: bool,
-    /// How many it matches.
+    /// Number of calls that it matches.
     pub matched: u64,
-    /// How many it makes ask, because nothing proves that they stay clear of what it forbids.
+    /// Number of calls that it makes ask, because nothing proves that they avoid what it forbids.
     #[serde(default)]
     pub doubtful: u64,
-    /// Of those, how many ran without a person being asked.
+    /// Matched calls that ran without a person's decision.
     pub ran_unasked: u64,
-    /// Of those, how many a person approved.
+    /// Matched calls that a person approved.
     pub approved: u64,
-    /// Of those, how many a person denied or answered otherwise.
+    /// Matched calls that a person denied or answered in another way.
     pub denied: u64,
-    /// Of those, how many were refused by the policy.
+    /// Matched calls that the policy refused.
     pub refused: u64,
-    /// The newest of those, newest first; at most 50.
+    /// The newest matched calls, newest first; at most 50.
     pub calls: Vec<RuleMatch>,
 }
 
-/// A rule that would have answered what people allowed.
+/// A suggested rule that would have answered approvals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleSuggestion {
-    /// The rule, as `POST /v1/rules` takes it.
+    /// The rule, in the form that `POST /v1/rules` takes.
     pub rule: RulePatch,
-    /// The rule in one line: outside text.
+    /// The rule in one line: untrusted text.
     pub text: String,
     /// What it covers beside the words of a command, and what it does not bind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<String>,
-    /// Approvals that it would have answered, and no rule before it in the list.
+    /// Number of approvals that it would have answered and no earlier rule of the list.
     pub answered: u64,
-    /// Calls that it would have let through although nobody allowed them.
+    /// Number of calls that it would have let run although nobody allowed them.
     pub also_count: u64,
-    /// Some of these, one line each: outside text; at most 5.
+    /// Some of these calls, one line each: untrusted text; at most 5.
     pub also: Vec<String>,
 }
 
-/// Rules that would have answered most of what people allowed.
+/// Suggested rules that would have answered most of what people allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleSuggestions {
-    /// From when on.
+    /// Start of the examined time.
     pub since: Timestamp,
-    /// Whether there were more calls than are looked at.
+    /// Whether there were more calls than the engine examines.
     pub more: bool,
-    /// Approvals that people gave.
+    /// Number of approvals that people gave.
     pub approved: u64,
-    /// Of those, how many the rules would have answered together.
+    /// Number of these that the rules together would have answered.
     pub answered: u64,
-    /// The rules, the one that answers the most first; at most 5.
+    /// The rules, the most useful first; at most 5.
     pub rules: Vec<RuleSuggestion>,
 }
 
 impl RuleMatches {
-    /// What speaks against the rule as far as the past tells: it allows, and matched one call or none. None = nothing.
+    /// What past calls say against the rule: it allows, and matched one call or none. None =
+    /// nothing.
     pub fn warning(&self) -> Option<&'static str> {
         let allows = self.rule.starts_with(VerdictKind::Allow.as_str());
         match self.matched {
@@ -396,7 +404,7 @@ impl RuleMatches {
 }
 
 impl RuleSuggestions {
-    /// How much they would have answered together: "3 rules would have answered 31 of 40 approvals".
+    /// The effect of all rules: "3 rules would have answered 31 of 40 approvals".
     pub fn in_words(&self) -> String {
         let rules = match self.rules.len() {
             0 => "no rule".to_owned(),
@@ -411,7 +419,7 @@ impl RuleSuggestions {
 }
 
 impl RuleSuggestion {
-    /// What it would have let through beside, in words: outside text.
+    /// Other calls that it would have let run, in words: untrusted text.
     pub fn beside(&self) -> String {
         if self.also_count == 0 {
             return "nothing else".to_owned();
@@ -426,19 +434,19 @@ impl RuleSuggestion {
     }
 }
 
-/// What would happen to a call.
+/// The verdict about a call that might come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleTest {
     /// Tool name.
     pub tool: String,
-    /// One line of the arguments.
+    /// The arguments in one line.
     pub preview: String,
-    /// What it would touch.
+    /// The most that the call could touch.
     pub access: Access,
-    /// Its risk; none = it could not be carried out at all.
+    /// How much harm the call could do; none = it cannot be carried out at all.
     pub risk: Option<Risk>,
-    /// What the policy says.
+    /// The verdict of the policy.
     pub verdict: Verdict,
-    /// Every rule in force that matches it, in the order they are asked, then those that may.
+    /// Rules in force that match it, in the order of evaluation, then rules that may match.
     pub matching: Vec<Rule>,
 }

@@ -1,4 +1,4 @@
-//! JSON schemas of the types that are text on the wire, and which fields stay out of it. Other schemas are derived.
+//! JSON schemas of types that are text on the wire, and the rule for omitted fields. Other schemas are derived.
 
 use schemars::{Schema, json_schema};
 
@@ -7,7 +7,7 @@ pub(crate) fn text(about: &str, pattern: &str) -> Schema {
     json_schema!({ "type": "string", "pattern": pattern, "description": about.trim() })
 }
 
-/// One word of a closed vocabulary. Each word comes with what it means.
+/// A closed vocabulary: each word with its meaning.
 pub(crate) fn vocabulary(about: &str, words: &[(&str, &str)]) -> Schema {
     let mut description = about.trim().to_owned();
     for (word, meaning) in words {
@@ -18,7 +18,7 @@ pub(crate) fn vocabulary(about: &str, words: &[(&str, &str)]) -> Schema {
     json_schema!({ "type": "string", "enum": words, "description": description })
 }
 
-/// Whether a field has the value that its absence means.
+/// Whether a field has its default value, so that it can be omitted.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

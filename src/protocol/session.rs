@@ -20,16 +20,16 @@ use crate::protocol::schema;
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 use crate::protocol::take_over::TakeOver;
 
-/// Why an answer ended that a person wrote in place of the agent.
+/// Stop reason of an answer that a person wrote in place of the agent.
 pub const BY_HAND: &str = "by_hand";
 
-/// What stands for the model in a step of a turn that asks none.
+/// Stands for the model in a step of a turn without a model.
 pub const NO_MODEL: &str = "direct call";
 
 /// Longest preferences of a session, in bytes.
 pub const MAX_PREFERENCES: usize = 2 * 1024;
 
-/// Tokens and money of model calls.
+/// Tokens and cost of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// All input tokens, cached ones included.
@@ -41,12 +41,12 @@ pub struct Usage {
     /// Input tokens written to the provider's prompt cache.
     #[serde(default)]
     pub cache_write_tokens: u64,
-    /// US dollars; none when the model's price is unknown.
+    /// US dollars; none = the price of the model is not known.
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// Sum of two usages; an unknown cost makes the sum unknown unless that part has no tokens.
+    /// Sum of two usages. An unknown cost makes the sum unknown, unless that part has no tokens.
     pub fn plus(self, other: Usage) -> Usage {
         let has_tokens = |u: &Usage| u.input_tokens + u.output_tokens > 0;
         let cost_usd = match (self.cost_usd, other.cost_usd) {
@@ -65,7 +65,7 @@ impl Usage {
     }
 }
 
-/// A session.
+/// A session: the agent state of one conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// Id.
@@ -74,58 +74,58 @@ pub struct Session {
     pub channel: String,
     /// Conversation key on that channel.
     pub conversation: String,
-    /// Title: outside text when the conversation named it.
+    /// Title; untrusted text if the conversation named it.
     pub title: Option<String>,
-    /// Where it stands.
+    /// State of the session.
     pub state: SessionState,
-    /// Whether new continuations are held back.
+    /// Whether new continuations wait.
     pub paused: bool,
-    /// `<provider>/<model>`, when it differs from the default.
+    /// `<provider>/<model>`; none = the default model.
     pub model: Option<String>,
-    /// What models are told in every turn of it, redacted; none = nothing.
+    /// Instructions for models in every turn, redacted; none = there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferences: Option<String>,
-    /// The newest continuation that is not terminal.
+    /// The newest continuation that has not ended.
     pub open_continuation: Option<ContinuationSummary>,
-    /// Continuations that wait behind it.
+    /// Number of continuations that wait behind it.
     pub queued: u32,
-    /// Approvals that wait.
+    /// Number of pending approvals.
     pub pending_approvals: u32,
-    /// The last line said, shortened: outside text.
+    /// The last line of the conversation, shortened: untrusted text.
     pub last_line: Option<String>,
-    /// Who spoke last or asked for the open turn: outside text.
+    /// Who wrote last or asked for the open turn: untrusted text.
     pub last_sender: Option<String>,
-    /// Sum over all turns.
+    /// Tokens and cost of all turns.
     pub usage: Usage,
     /// Number of turns.
     pub turns: u32,
-    /// What it remembers; only where one session is asked for.
+    /// Counters of its memory; only in answers about one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<SessionMemory>,
-    /// The person who writes in place of its agent.
+    /// The person who has taken the conversation over; none = the agent answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<TakeOver>,
-    /// The external agent whose session it is; none = the engine runs its agent.
+    /// The external agent of the session; none = the engine runs its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalSession>,
-    /// Why the engine paused it; none = it did not.
+    /// Why the engine paused it; none = it did not pause it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flood: Option<Flood>,
-    /// Calls that were refused because too many waited, until a person dismisses them.
+    /// Calls that were refused because too many approvals waited, until a person dismisses them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_calls: Option<RefusedCalls>,
-    /// First message.
+    /// When its first message came.
     pub created_at: Timestamp,
-    /// Last change.
+    /// When it changed last.
     pub updated_at: Timestamp,
 }
 
 /// Why the engine paused a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flood {
-    /// What there was too much of.
+    /// What the conversation had too much of.
     pub of: FloodKind,
-    /// How many there were.
+    /// Number of these.
     pub count: u32,
     /// When the engine paused it.
     pub at: Timestamp,
@@ -143,14 +143,14 @@ impl Flood {
     }
 }
 
-/// Calls of a session that nobody was asked about, because too many approvals waited already.
+/// Calls of a session that were refused without asking, because too many approvals waited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedCalls {
-    /// How many, since a person last dismissed them.
+    /// Number of calls since a person last dismissed them.
     pub count: u32,
     /// When the last one was refused.
     pub last_at: Timestamp,
-    /// The newest of them, at most 10, newest first.
+    /// The newest calls, at most 10, newest first.
     pub newest: Vec<RefusedCall>,
 }
 
@@ -164,48 +164,48 @@ impl RefusedCalls {
     }
 }
 
-/// A call that nobody was asked about.
+/// A call that was refused without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedCall {
-    /// Its turn.
+    /// Turn (continuation) of the call.
     pub continuation_id: ContinuationId,
     /// Tool name.
     pub tool: String,
-    /// One line of its arguments: outside text.
+    /// The arguments in one line: untrusted text.
     pub preview: String,
     /// The limit that refused it.
     pub rule: String,
 }
 
-/// The few fields of a continuation that lists need.
+/// The fields of a continuation that lists need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContinuationSummary {
     /// Id.
     pub id: ContinuationId,
-    /// Where it stands.
+    /// State of the continuation.
     pub state: ContinuationState,
-    /// Names of tools in flight.
+    /// Names of the tools that run.
     pub tools_in_flight: Vec<String>,
-    /// Files of its message that it waits for before it starts.
+    /// Number of files of its message that it waits for before it starts.
     #[serde(default, skip_serializing_if = "schema::is_default")]
     pub waiting_files: u32,
-    /// When the message came.
+    /// When its message came.
     pub created_at: Timestamp,
-    /// Last change.
+    /// When it changed last.
     pub updated_at: Timestamp,
 }
 
-/// A text.
+/// A message text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TextBody {
-    /// The text: outside text.
+    /// The text: untrusted.
     pub text: String,
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
-    /// A stable word: `model_unavailable`, `model_protocol`, `budget`, `internal`, `queue` …
+    /// Error code: `model_unavailable`, `model_protocol`, `budget`, `internal`, `queue` …
     pub code: String,
     /// What happened and what to do, redacted.
     pub message: String,
@@ -216,7 +216,7 @@ pub struct ErrorBody {
 pub struct ToolCall {
     /// Id.
     pub id: ToolCallId,
-    /// Its continuation.
+    /// Continuation of the call.
     pub continuation_id: ContinuationId,
     /// Number of the step that proposed it.
     pub step: u32,
@@ -224,58 +224,59 @@ pub struct ToolCall {
     pub index: u32,
     /// Tool name.
     pub name: String,
-    /// Arguments: outside text. Whole, unless it is [`ToolCall::shortened`].
+    /// Arguments: untrusted text. Complete unless [`ToolCall::shortened`].
     pub args: serde_json::Value,
-    /// What it touches.
+    /// The most that the call can touch.
     pub access: Access,
-    /// Its recovery class.
+    /// What recovery may assume about the call after a crash.
     pub effect: Effect,
-    /// Its risk.
+    /// How much harm the call can do.
     pub risk: Risk,
-    /// Why.
+    /// Reasons for the risk.
     #[serde(default)]
     pub risk_reasons: Vec<String>,
-    /// Where it would run.
+    /// Where the call would run.
     #[serde(default)]
     pub plan: PlanFacts,
-    /// Where it stands.
+    /// State of the call.
     pub state: ToolCallState,
-    /// What the policy said.
+    /// The verdict of the policy.
     pub verdict: Verdict,
-    /// Its approval, when it asked.
+    /// Its approval; none = it did not ask.
     pub approval_id: Option<ApprovalId>,
-    /// What a person said of it, when it asked.
+    /// The decision of a person; none = there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// The result the model reads, once settled: outside text.
+    /// The result for the model, once the call ended: untrusted text.
     pub result: Option<String>,
-    /// Where the whole result is, when the model reads only a part.
+    /// The whole result, when the model reads only a part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<ArtifactRef>,
-    /// Set when the tool did not run: the result is one that was kept.
+    /// Set when the tool did not run: the cache returned this earlier result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<CachedResult>,
-    /// Milliseconds it ran.
+    /// How long the call ran, in milliseconds.
     pub duration_ms: Option<u64>,
     /// How often it was started.
     pub attempts: u32,
-    /// What the external agent reports that made it.
+    /// Report of the external agent that made the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<CallReport>,
-    /// When it was proposed.
+    /// When the model proposed it.
     pub created_at: Timestamp,
     /// When it started.
     pub started_at: Option<Timestamp>,
-    /// Whether the arguments or the result are cut, as in lists and snapshots. The continuation asked for by its id has
-    /// them whole.
+    /// Whether the arguments or the result are cut, as in lists and snapshots. A request for the continuation by its
+    /// id returns them whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shortened: bool,
 }
 
-/// How the rule of a call's verdict begins, where the call was refused because too many approvals waited.
+/// How the rule of a verdict begins that refused a call because too many approvals waited.
 pub const TOO_MANY_WAIT: &str = "too many approvals wait";
 
-/// How a call stands, in a word for people: a call that an external agent makes itself does not succeed here, it is allowed.
+/// State of a call in a word for people. A call that an external agent makes itself is `allowed` here, not
+/// `succeeded`.
 pub fn call_word(tool: &str, state: ToolCallState) -> &'static str {
     match state {
         ToolCallState::Succeeded if ExternalAgent::of_tool(tool).is_some() => "allowed",
@@ -283,13 +284,14 @@ pub fn call_word(tool: &str, state: ToolCallState) -> &'static str {
     }
 }
 
-/// How long a call ran, in milliseconds; none of one that did not run here.
+/// How long a call ran, in milliseconds; none = it did not run here.
 pub fn call_duration(tool: &str, duration_ms: Option<u64>) -> Option<u64> {
     duration_ms.filter(|_| ExternalAgent::of_tool(tool).is_none())
 }
 
 impl ToolCall {
-    /// Whether nobody decided it in time, and an external agent makes it: it can be allowed for the next time.
+    /// Whether the approval of an external agent's call expired, so that a person can allow the call for the next
+    /// time.
     pub fn is_late(&self) -> bool {
         let is_over = matches!(
             self.state,
@@ -315,62 +317,62 @@ impl ToolCall {
     }
 }
 
-/// A continuation with everything about it except its steps.
+/// A continuation (turn) with everything except its steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Continuation {
     /// Id.
     pub id: ContinuationId,
-    /// Its session.
+    /// Session of the continuation.
     pub session_id: SessionId,
     /// Channel name.
     pub channel: String,
     /// Conversation key.
     pub conversation: String,
-    /// Where it stands.
+    /// State of the continuation.
     pub state: ContinuationState,
-    /// Who asked.
+    /// Who asked for it.
     pub requester: Requester,
-    /// Through which surface.
+    /// Surface that the message came through.
     pub surface: Surface,
-    /// The user's message.
+    /// The user's message: untrusted text.
     pub request: TextBody,
-    /// The files that came with it.
+    /// Files of the message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-    /// The final answer.
+    /// The final answer; none = there is none yet.
     pub response: Option<TextBody>,
-    /// What its steps read before the answer.
+    /// Sources that its steps read before the answer.
     #[serde(default, skip_serializing_if = "Citations::is_empty")]
     pub citations: Citations,
-    /// What its message asked for beside its text; none = nothing.
+    /// Options of the message; none = it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<TurnOptions>,
-    /// The files that go with it.
+    /// Files that go out with the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<SentFile>,
-    /// Sum over its model calls.
+    /// Tokens and cost of all its model calls.
     pub usage: Usage,
-    /// Number of steps recorded.
+    /// Number of recorded steps.
     pub steps: u32,
-    /// Its tool calls in order.
+    /// Its tool calls, in order.
     pub tool_calls: Vec<ToolCall>,
     /// Ids of its approvals, oldest first.
     pub approvals: Vec<ApprovalId>,
-    /// What ended it badly, or why it was interrupted or cancelled.
+    /// Why it failed, or was interrupted or cancelled.
     pub error: Option<ErrorBody>,
-    /// The continuation it repeats.
+    /// The continuation that it repeats.
     pub retry_of: Option<ContinuationId>,
-    /// How often a worker took it up.
+    /// How often a worker started it.
     pub attempt: u32,
-    /// Model override of this turn.
+    /// Model for this turn only.
     #[serde(default)]
     pub model: Option<String>,
-    /// Files of its message that it waits for before it starts.
+    /// Number of files of its message that it waits for before it starts.
     #[serde(default, skip_serializing_if = "schema::is_default")]
     pub waiting_files: u32,
-    /// When the message came.
+    /// When its message came.
     pub created_at: Timestamp,
-    /// Last change.
+    /// When it changed last.
     pub updated_at: Timestamp,
 }
 
@@ -381,7 +383,7 @@ impl Continuation {
         options.is_some_and(|options| options.call.is_some())
     }
 
-    /// What keeps a turn from its start that has not begun, in words; none = its place in the queue.
+    /// Why a pending turn has not started, in words; none = only its place in the queue.
     pub fn waits(&self) -> Option<String> {
         match (self.state, self.waiting_files) {
             (ContinuationState::Pending, 1) => Some("waiting for 1 file".to_owned()),
@@ -392,7 +394,7 @@ impl Continuation {
         }
     }
 
-    /// How many of its calls were refused because too many approvals waited.
+    /// Number of its calls that were refused because too many approvals waited.
     pub fn refused_calls(&self) -> usize {
         self.tool_calls
             .iter()
@@ -400,7 +402,7 @@ impl Continuation {
             .count()
     }
 
-    /// Cuts what its tool calls hold of arguments and results, and its hints.
+    /// Cuts the arguments and results of its tool calls, and its hints.
     pub fn shorten(&mut self) {
         self.tool_calls.iter_mut().for_each(ToolCall::shorten);
         if let Some(options) = &mut self.options {
@@ -409,47 +411,47 @@ impl Continuation {
     }
 }
 
-/// One step of a continuation's log, as stored. Insert-only; `resume` folds these.
+/// One stored step of a continuation's log. The engine only adds steps; `resume` folds them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// Its continuation.
+    /// Continuation of the step.
     pub continuation_id: ContinuationId,
-    /// Number within it, from 1.
+    /// Number within the continuation, from 1.
     pub n: u32,
-    /// What it is.
+    /// Kind of the step.
     pub kind: StepKind,
-    /// What it says.
+    /// Content of the step.
     pub body: StepBody,
-    /// When.
+    /// When it was recorded.
     pub at: Timestamp,
 }
 
-/// Where an answer from the response cache came from.
+/// A response from the cache, and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CachedAnswer {
     /// First 16 hex characters of the entry's key.
     pub entry: String,
-    /// When it was stored.
+    /// When the response was stored.
     pub stored_at: Timestamp,
-    /// What the model call had used that was not made now.
+    /// Tokens and cost of the model call that was saved.
     pub saved: Usage,
-    /// Whether somebody else had asked the same at the same time, and this turn waited for that answer.
+    /// Whether this turn waited for the same question of somebody else and shared that response.
     #[serde(default)]
     pub coalesced: bool,
 }
 
-/// A tool's result that was given again instead of running the tool.
+/// A tool result that the cache returned in place of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CachedResult {
     /// When the tool ran.
     pub stored_at: Timestamp,
-    /// Milliseconds from then until it was given again.
+    /// Age of the result in milliseconds when the cache returned it.
     pub age_ms: u64,
-    /// Milliseconds that run took.
+    /// How long the original run took, in milliseconds.
     pub ran_ms: u64,
 }
 
-/// The content of a step.
+/// Content of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StepBody {
@@ -457,148 +459,150 @@ pub enum StepBody {
     Model {
         /// `<provider>/<model>`.
         model: String,
-        /// Visible text; may be empty beside tool calls: outside text.
+        /// Visible text: untrusted. May be empty beside tool calls.
         text: String,
-        /// Calls proposed, in order.
+        /// Proposed calls, in order.
         tool_calls: Vec<ToolCallId>,
-        /// The provider's own words for why it stopped.
+        /// The provider's own word for why the answer stopped.
         stop: String,
-        /// Tokens and money.
+        /// Tokens and cost of the step.
         usage: Usage,
-        /// Milliseconds from request to end.
+        /// Milliseconds from the request to its end.
         latency_ms: u64,
-        /// Model calls made for it, retries included.
+        /// Number of model calls for this step, retries included.
         attempts: u32,
-        /// Provider-native blocks, verbatim, for replay to the same provider family only.
+        /// Provider-native blocks, verbatim, to send back to the same provider family only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         native: Option<NativeBlocks>,
-        /// What did not fit the model's window and was left out, in words.
+        /// What was left out because it did not fit the context window, in words.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dropped: Vec<String>,
-        /// What else an operator should know about how the answer came: another model stood in, the context was
-        /// compacted, the server cut it.
+        /// Notes for operators about the answer, such as a fallback model, a compacted context or a server that cut
+        /// it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
-        /// Set when no model was asked: the answer is one that was kept.
+        /// Set when no model was asked: the cache returned this response.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cached: Option<CachedAnswer>,
     },
     /// A tool call got its result.
     ToolResult {
-        /// Which call.
+        /// Id of the call.
         call_id: ToolCallId,
-        /// The id the provider gave the call.
+        /// The provider's id of the call.
         provider_call_id: String,
         /// Tool name.
         name: String,
-        /// Where the call ended.
+        /// State of the call at its end.
         state: ToolCallState,
-        /// What the model reads: outside text.
+        /// The content for the model: untrusted text.
         content: String,
-        /// Whether it is an error to the model.
+        /// Whether the model reads it as an error.
         is_error: bool,
-        /// Milliseconds it ran; none when it did not run.
+        /// How long the tool ran, in milliseconds; none = it did not run.
         duration_ms: Option<u64>,
-        /// Where the whole result is, when the model reads only a part.
+        /// The whole result, when the model reads only a part.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         artifact: Option<ArtifactRef>,
-        /// Set when the tool did not run: the result is one that was kept.
+        /// Set when the tool did not run: the cache returned this earlier result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cached: Option<CachedResult>,
     },
     /// An operator intervened.
     OperatorNote {
-        /// Who.
+        /// Label of the operator.
         by: String,
-        /// What, in words.
+        /// What the operator did, in words.
         text: String,
     },
     /// The final answer.
     Final {
-        /// The text: outside text.
+        /// The text: untrusted.
         text: String,
         /// Why the model stopped.
         stop: String,
-        /// What the steps before it read.
+        /// Sources that the steps before it read.
         #[serde(default, skip_serializing_if = "Citations::is_empty")]
         citations: Citations,
     },
-    /// The error that ended it.
+    /// The error that ended the continuation.
     Error {
-        /// What.
+        /// The error.
         error: ErrorBody,
     },
 }
 
 impl StepBody {
-    /// Whether this is the agent's answer, which says its last model step again. What a person wrote in its place is not.
+    /// Whether this is the agent's answer, which repeats its last model step. An answer that a person wrote in its
+    /// place is not.
     pub fn is_answer(&self) -> bool {
         matches!(self, Self::Final { stop, .. } if stop != BY_HAND)
     }
 }
 
-/// Provider-native message blocks kept verbatim.
+/// Provider-native message blocks, stored verbatim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NativeBlocks {
     /// Provider family: `anthropic`, `openai-chat` …
     pub family: String,
-    /// The assistant message content as the provider sent it, assembled.
+    /// Content of the assistant message, assembled from what the provider sent.
     pub content: serde_json::Value,
 }
 
-/// A line of a session's transcript.
+/// An entry of a session's transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TranscriptEntry {
-    /// Position in the session; rises with time. Cursor for `before`.
+    /// Position in the session; rises with time. The cursor for `before`.
     pub position: u64,
-    /// Its continuation.
+    /// Continuation of the entry.
     pub continuation_id: ContinuationId,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What.
+    /// Content of the entry.
     pub body: TranscriptBody,
 }
 
-/// What a transcript line is.
+/// Content of a transcript entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TranscriptBody {
     /// A user's message.
     User {
-        /// Who: outside text.
+        /// Display name of the sender: untrusted text.
         sender: String,
-        /// What: outside text.
+        /// The message: untrusted text.
         text: String,
     },
     /// A stored step.
     Step {
         /// The step.
         step: Step,
-        /// The calls a model step proposed, as they stand now.
+        /// The calls that a model step proposed, in their current state.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
     },
-    /// How the continuation stands after its last step, when it did not complete.
+    /// State of a continuation after its last step, when it did not complete.
     State {
         /// The state.
         state: ContinuationState,
-        /// Why.
+        /// The error; none = there is none.
         error: Option<ErrorBody>,
     },
-    /// From here on older turns are told as a summary. Stands behind the last turn that had come when it began.
+    /// From here on, a summary replaces the older turns. The entry follows the last turn that had come when the
+    /// compaction began.
     Compacted {
-        /// Turns that were put away.
+        /// Number of turns that the summary replaces.
         turns: u64,
-        /// Facts that were found.
+        /// Number of facts that the compaction found.
         facts: u64,
-        /// Tokens of the next prompt before it, estimated.
+        /// Estimated tokens of the next prompt before the compaction.
         tokens_before: u64,
-        /// And after it; none = not known.
+        /// Estimated tokens of the next prompt after it; none = not known.
         tokens_after: Option<u64>,
     },
 }
 
-/// One part of one outbound message.
+/// A delivery: one part of one outbound message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutboxItem {
     /// Id.
@@ -607,29 +611,29 @@ pub struct OutboxItem {
     pub channel: String,
     /// Conversation key.
     pub conversation: String,
-    /// Its continuation.
+    /// Continuation (turn) of the part; none = it belongs to no turn.
     pub continuation_id: Option<ContinuationId>,
-    /// What it is for.
+    /// What the part is for.
     pub class: OutboxClass,
-    /// Where it stands.
+    /// State of the delivery.
     pub state: OutboxState,
     /// Part number from 1.
     pub part: u32,
     /// Number of parts.
     pub parts: u32,
-    /// First characters of the text: outside text.
+    /// First characters of the text: untrusted text.
     pub preview: String,
-    /// Times it was handed to the platform.
+    /// How often the engine handed it to the platform.
     pub attempts: u32,
-    /// Not before this time (rate limit, backoff).
+    /// Earliest next attempt (rate limit, backoff).
     pub not_before: Option<Timestamp>,
-    /// Last error, redacted.
+    /// The last error, redacted.
     pub last_error: Option<String>,
     /// When it was queued.
     pub created_at: Timestamp,
-    /// Last change.
+    /// When it changed last.
     pub updated_at: Timestamp,
-    /// The newest question whether it arrived (an approval of kind `resend`), answered or not.
+    /// The newest approval of kind `resend` about it, decided or not.
     #[serde(default)]
     pub question: Option<ApprovalId>,
 }
@@ -637,25 +641,25 @@ pub struct OutboxItem {
 /// Why a call ran, asked or was refused: the answer of `leverframe why`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
-    /// The call with arguments, access, risk, verdict and rule as it was.
+    /// The call with arguments, access, risk, verdict and rule at that time.
     pub call: ToolCall,
     /// Who asked for the turn.
     pub requester: Requester,
-    /// The user's message, shortened.
+    /// The user's message, shortened: untrusted text.
     pub request: String,
-    /// What the model said beside the call.
+    /// The model's own reason for the call: untrusted text.
     pub model_reason: Option<String>,
     /// Channel name.
     pub channel: String,
-    /// Which untrusted content was in context.
+    /// Untrusted content in the context.
     pub taint: Vec<String>,
-    /// Who changed the policy to the version that was asked, and when.
+    /// Who changed the policy to the deciding version, and when.
     pub policy_author: Option<String>,
-    /// Its approval with the decision.
+    /// Its approval with the decision; none = the call did not ask.
     pub approval: Option<crate::protocol::approval::Approval>,
     /// What hooks did to it, in order.
     #[serde(default)]
     pub hooks: Vec<crate::protocol::hook::HookNote>,
-    /// What happened, in order, one sentence a line.
+    /// The history of the call, one sentence a line.
     pub story: Vec<String>,
 }

@@ -1,15 +1,16 @@
-//! What lists, snapshots and events say of large content: its beginning. The whole of one thing is asked for by its id.
+//! Lists, snapshots and events contain the beginning of large content. A request for one thing by
+//! its id returns all of it.
 
 use serde_json::Value;
 
-/// Most bytes that a list, a snapshot or an event holds of a call's arguments, of its diff and of its result, each;
-/// the marks of what was cut come on top.
+/// Most bytes of a call's arguments, diff and result, each, in a list, a snapshot or an event. The
+/// marks of cut content come on top.
 pub const PREVIEW_BYTES: usize = 2 * 1024;
 
-/// Bytes that an element without text counts as.
+/// Bytes that count for an element without text.
 const ELEMENT: usize = 8;
 
-/// Cuts a text that is longer than what is left, and takes it from that. True = it was cut.
+/// Cuts a text to the bytes that are left, and subtracts its length from them. True = it was cut.
 pub fn shorten_text(text: &mut String, left: &mut usize) -> bool {
     if text.len() <= *left {
         *left -= text.len();

@@ -1,7 +1,7 @@
-//! Instructions of workspaces and skills: what lies in the files, and what an operator trusts of it.
+//! Workspace instructions and skills: the current files, and what an operator trusts.
 //!
-//! Names, descriptions and texts are written by whoever wrote the files: outside text, to be revealed before it is
-//! shown.
+//! The authors of the files chose names, descriptions and texts: untrusted text, which screens must
+//! reveal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,48 +9,49 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::enums::{SkillKind, SkillState};
 
-/// The tool with which agents read skills.
+/// The tool that loads skills for agents.
 pub const LOAD_SKILL: &str = "load_skill";
 
-/// Instructions or a skill.
+/// Workspace instructions or a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skill {
-    /// Name of a skill, or `instructions:` and the channel.
+    /// Name of the skill, or `instructions:` and the channel.
     pub name: String,
-    /// What it is.
+    /// Kind: instructions or a skill.
     pub kind: SkillKind,
-    /// How the files stand to what is trusted.
+    /// State of the files, compared with the trusted version.
     pub state: SkillState,
-    /// The channel of instructions; none = a skill.
+    /// Channel of the instructions; none = it is a skill.
     pub channel: Option<String>,
-    /// What a skill is for, in its own words.
+    /// Purpose of a skill in its own words: untrusted text.
     pub description: String,
     /// Absolute path of the file or folder; none = it is gone.
     pub path: Option<String>,
     /// Why the files cannot be used; none = they can.
     pub problem: Option<String>,
-    /// How many files it has.
+    /// Number of files.
     pub files: u64,
-    /// Bytes of all of them.
+    /// Size of all files in bytes.
     pub bytes: u64,
-    /// Lower-case hex SHA-256 over names and contents of the files; none = they cannot be used.
+    /// SHA-256 over names and contents of the files, in lower-case hex; none = the files cannot be
+    /// used.
     pub sha256: Option<String>,
-    /// The same of what is trusted; none = nothing is.
+    /// SHA-256 of the trusted version; none = nobody trusts it.
     pub trusted_sha256: Option<String>,
-    /// When that was trusted.
+    /// When it was trusted.
     pub trusted_at: Option<Timestamp>,
-    /// Who trusted it.
+    /// Label of who trusted it.
     pub trusted_by: Option<String>,
 }
 
-/// A skill with what a person reads before trusting it.
+/// A skill with everything that a person reads before trusting it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkillReview {
-    /// Which.
+    /// The skill.
     #[serde(flatten)]
     pub skill: Skill,
-    /// Difference from what is trusted to the files, of all that are text; empty where nothing differs.
+    /// Difference between the trusted version and the text files; empty = there is none.
     pub diff: String,
-    /// Files that are no text and differ: only their digests are compared.
+    /// Changed files that are not text: only their digests are compared.
     pub binary: Vec<String>,
 }

@@ -1,13 +1,14 @@
-//! The commands that people send in a chat, in one table: the parser, the platforms' menus, `/help` and the reference are
-//! made from it.
+//! The commands that people send in a chat, in one table. The parser, the platforms' menus, `/help`
+//! and the reference come from it.
 //!
-//! Every command works in direct messages and in groups. None has an effect when it was forwarded, quoted or edited.
+//! Every command works in direct messages and in groups. A forwarded, quoted or edited command has
+//! no effect.
 
 use std::fmt;
 
 macro_rules! commands {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $arguments:literal, $summary:literal;)+) => {
-        /// A command of the chat.
+        /// A chat command.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum SlashCommand { $($(#[$doc])* $variant),+ }
 
@@ -15,12 +16,12 @@ macro_rules! commands {
             /// Every command, in the order of menus and help.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Its name, without the slash.
+            /// Name without the slash.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// What follows its name; empty = nothing.
+            /// Arguments; empty = none.
             pub const fn arguments(self) -> &'static str {
                 match self { $(Self::$variant => $arguments),+ }
             }
@@ -44,30 +45,30 @@ commands! {
     Continue = "continue", "", "go on with an interrupted request";
     /// Names the session.
     Rename = "rename", "TITLE", "name this session";
-    /// Says what goes on.
+    /// Shows what is happening.
     Status = "status", "", "what is going on here";
-    /// Lists decisions.
+    /// Lists pending approvals.
     Pending = "pending", "", "decisions this conversation waits for";
-    /// Approves.
+    /// Allows a call.
     Approve = "approve", "CODE", "allow a call once, when its card was shown to you";
-    /// Denies.
+    /// Denies a call.
     Deny = "deny", "CODE [reason]", "refuse a call, when its card was shown to you";
-    /// Answers.
+    /// Answers a question of the agent.
     Answer = "answer", "CODE TEXT", "answer a question of the agent, when its card was shown to you";
-    /// Cancels.
+    /// Cancels what runs or waits.
     Cancel = "cancel", "[reason]", "end what runs or waits here";
-    /// Asks again.
+    /// Asks the last request again.
     Retry = "retry", "", "ask the last ended request again";
-    /// Asks without the caches.
+    /// Asks without the cache.
     Fresh = "fresh", "TEXT", "ask, and take no answer that was kept";
     /// Shows and runs routines.
     Routines = "routines", "[run, enable or disable NAME]", "what runs by itself (owners)";
-    /// Shows the table.
+    /// Lists the commands.
     Help = "help", "", "this text";
 }
 
 impl SlashCommand {
-    /// The command of this name, in any case.
+    /// The command with this name, in any case.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL
             .iter()
@@ -75,7 +76,7 @@ impl SlashCommand {
             .find(|command| command.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// How it is written: `/deny CODE [reason]`.
+    /// Its usage: `/deny CODE [reason]`.
     pub fn usage(self) -> String {
         match self.arguments() {
             "" => format!("/{self}"),
@@ -83,7 +84,7 @@ impl SlashCommand {
         }
     }
 
-    /// What a platform's menu says beside its name.
+    /// Text beside its name in a platform's menu.
     pub fn menu_text(self) -> String {
         match self.arguments() {
             "" => self.summary().to_owned(),

@@ -1,4 +1,4 @@
-//! What a console starts from, and pages of lists.
+//! The initial state of a console, and pages of lists.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,92 +13,93 @@ use crate::protocol::memory::MemoryStats;
 use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::session::{Continuation, OutboxItem, Session, Usage};
 
-/// What a sweep removed, or would remove.
+/// What a sweep removed or would remove.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepReport {
-    /// Whether it only looked.
+    /// Whether it only counted.
     pub preview: bool,
     /// When it began.
     pub at: Timestamp,
-    /// Milliseconds it took.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// Ended turns, each with its steps, calls, approvals and deliveries.
+    /// Number of ended turns, each with its steps, calls, approvals and deliveries.
     pub continuations: u64,
-    /// Idempotency keys of messages that started no turn.
+    /// Number of idempotency keys of messages that started no turn.
     pub keys: u64,
-    /// Settled approvals that belong to no turn.
+    /// Number of settled approvals that belong to no turn.
     pub approvals: u64,
-    /// Settled deliveries that belong to no turn.
+    /// Number of settled deliveries that belong to no turn.
     pub deliveries: u64,
-    /// Idle sessions that expired.
+    /// Number of idle sessions that expired.
     pub sessions_expired: u64,
-    /// Ended and expired sessions.
+    /// Number of ended and expired sessions.
     pub sessions: u64,
-    /// Artifacts that nobody refers to.
+    /// Number of unreferenced artifacts.
     pub artifacts: u64,
-    /// Files of artifacts that the engine removed or never named.
+    /// Number of artifact files that no database row names.
     pub artifact_files: u64,
-    /// Their bytes.
+    /// Size of these files in bytes.
     pub artifact_bytes: u64,
-    /// Rows of the audit.
+    /// Number of audit rows.
     pub audit_rows: u64,
-    /// Bytes by which the database file became shorter.
+    /// Bytes by which the database file shrank.
     pub freed_bytes: u64,
-    /// Compactions that ended, except what the next one of their session goes by.
+    /// Number of ended compactions, except the newest useful one of each session.
     #[serde(default)]
     pub compactions: u64,
-    /// Changes of files by tools that cannot be undone any more.
+    /// Number of stored file changes that can no longer be undone.
     #[serde(default)]
     pub file_changes: u64,
-    /// Datasets whose time is over.
+    /// Number of expired datasets.
     #[serde(default)]
     pub datasets: u64,
-    /// Files of datasets that the engine removed or never named.
+    /// Number of dataset files that no database row names.
     #[serde(default)]
     pub dataset_files: u64,
-    /// Their bytes.
+    /// Size of these files in bytes.
     #[serde(default)]
     pub dataset_bytes: u64,
 }
 
-/// The engine as a whole.
+/// State of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineStatus {
-    /// Product version.
+    /// Version of Leverframe.
     pub version: String,
-    /// Name of this instance (host name, or `demo`).
+    /// Name of this instance: the host name, or `demo`.
     pub instance: String,
     /// Boot counter.
     pub epoch: u64,
-    /// Since when an emergency stop holds everything; none = not held.
+    /// When the emergency stop was pressed; none = it is not in force.
     pub held_since: Option<Timestamp>,
     /// Who pressed it, and why.
     pub held_reason: Option<String>,
-    /// Whether the database was restored and waits for release.
+    /// Whether the database was restored and waits for a release.
     pub quarantine: bool,
     /// `<provider>/<model>` of the default model.
     pub model: String,
     /// Whether the default model is the built-in scripted one, which is no LLM.
     pub scripted: bool,
-    /// Whether this is `--demo`.
+    /// Whether this is the demo.
     pub demo: bool,
-    /// How programs are confined: `bubblewrap` or `none (why)`.
+    /// Sandbox for programs: `bubblewrap` or `none (why)`.
     pub sandbox: String,
-    /// Names of the tools that there are.
+    /// Names of all tools.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// Usage since local midnight.
+    /// Tokens and cost since local midnight.
     pub usage_today: Usage,
-    /// Money allowed per day, when limited.
+    /// Today's budget in US dollars; none = no limit.
     pub budget_today_usd: Option<f64>,
-    /// What stands in the way of normal work (disk full, store errors, a wrong clock); empty = nothing.
+    /// Problems such as a full disk, store errors or a wrong clock; empty = none.
     pub problems: Vec<String>,
-    /// Whether the database can be written. While it cannot, nothing is acknowledged, started or sent.
+    /// Whether the database accepts writes. While it does not, the engine acknowledges, starts and
+    /// sends nothing.
     #[serde(default = "yes")]
     pub writable: bool,
-    /// The process is about to end and lets running work end first; none = it is not.
+    /// Set while the process shuts down and lets running work end; none = it is not shutting down.
     #[serde(default)]
     pub draining: Option<Draining>,
     /// When this process started.
@@ -109,38 +110,38 @@ fn yes() -> bool {
     true
 }
 
-/// What is waited for before the process ends.
+/// Work that a shutdown waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Draining {
-    /// Since when nothing new is begun.
+    /// When the shutdown began; nothing starts after it.
     pub since: Timestamp,
-    /// When what still runs must let go.
+    /// When the shutdown stops running work.
     pub deadline: Timestamp,
     /// Turns that still run.
     pub turns: u32,
-    /// Parts of messages that are still to be sent.
+    /// Parts of messages that still have to be sent.
     pub deliveries: u32,
 }
 
-/// An open model stream: what has been said so far.
+/// An open model stream with its text so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStream {
-    /// Its continuation.
+    /// Continuation of the stream.
     pub continuation_id: ContinuationId,
-    /// Its session.
+    /// Session of the stream.
     pub session_id: SessionId,
-    /// The step being written.
+    /// Number of the step in progress.
     pub step: u32,
-    /// Text so far: outside text.
+    /// Text so far: untrusted text.
     pub text: String,
-    /// Length of [`OpenStream::text`] in bytes: where the next delta starts.
+    /// Length of the text in bytes: the next delta starts here.
     pub offset: u64,
 }
 
-/// One read transaction's view: non-terminal rows and the newest of each list.
+/// A consistent view: rows that have not ended, and the newest of each list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshot {
-    /// Every event up to this number is contained; follow with `after=seq`.
+    /// The snapshot contains all events up to this number; follow later ones with `after=seq`.
     pub seq: u64,
     /// When it was taken.
     pub at: Timestamp,
@@ -159,20 +160,20 @@ pub struct Snapshot {
     /// The response cache.
     #[serde(default)]
     pub cache: CacheSummary,
-    /// What is remembered.
+    /// Counts and sizes of the memory.
     #[serde(default)]
     pub memory: MemoryStats,
-    /// Who is on call, and who can be named.
+    /// Who is on call, and who can be.
     #[serde(default)]
     pub on_call_status: OnCallStatus,
-    /// What runs left and nobody has dismissed (at most 200).
+    /// Files that runs left and nobody has dismissed (at most 200).
     #[serde(default)]
     pub leftovers: Vec<Leftovers>,
-    /// The engine.
+    /// State of the engine.
     pub engine: EngineStatus,
 }
 
-/// Which rows of the audit.
+/// Filter for audit rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditFilter {
     /// Not before this time, RFC 3339.
@@ -190,19 +191,19 @@ pub struct AuditFilter {
     /// Only this actor, by label or stable id.
     #[serde(default)]
     pub actor: Option<String>,
-    /// Oldest first instead of newest first.
+    /// Whether the oldest rows come first; default: the newest.
     #[serde(default)]
     pub oldest_first: bool,
 }
 
-/// A page of a list.
+/// Which page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PageRequest {
-    /// At most this many (1–500, default 100).
+    /// Most items on the page (1–500, default 100).
     #[serde(default)]
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
 }
@@ -223,11 +224,11 @@ impl PageRequest {
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Pass as `cursor` for the next page; none = this was the last.
+    /// Pass as `cursor` for the next page; none = this is the last page.
     pub next_cursor: Option<String>,
 }
 
-/// All there is, on one page.
+/// All items on one page.
 impl<T> From<Vec<T>> for Page<T> {
     fn from(items: Vec<T>) -> Self {
         Self {

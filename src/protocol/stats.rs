@@ -1,7 +1,8 @@
-//! Cost and health over time: what happened in each span of time, in groups.
+//! Cost and health over time, by period and group.
 //!
-//! What is not known is none, never zero: before the first record, where the sweep has removed history, and what a
-//! group does not have (a model has no deliveries).
+//! An unknown number is none, never zero. Numbers are unknown before the first record, and where the
+//! sweep has removed history. A group also lacks numbers of a kind that it does not have: a model has no
+//! deliveries.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,78 +10,78 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::enums::{StatsGrouping, StatsStep};
 
-/// Spans of one answer at most.
+/// Most periods in one answer.
 pub const MOST_SPANS: usize = 750;
 
-/// The group that holds what has no group of its own.
+/// The group of everything without a group of its own.
 pub const OTHERS: &str = "(others)";
 
 /// Cost and health over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
-    /// How long the spans are.
+    /// Length of a period.
     pub step: StatsStep,
     /// What the groups are.
     pub by: StatsGrouping,
-    /// The zone in which hours, days and weeks begin: that of the daemon, by its name (`UTC`, `Europe/Berlin`).
+    /// Time zone of the daemon (`UTC`, `Europe/Berlin`), in which hours, days and weeks begin.
     pub time_zone: String,
-    /// When the database was made. There is nothing from before.
+    /// When the database was created. There is no earlier data.
     pub recorded_since: Timestamp,
-    /// The sweep removes history from before this time. Of what is older, only spending by day or week, of everything,
-    /// a channel or a model, is known. None = no sweep has run yet.
+    /// The sweep has removed history before this time. From earlier days, only spending by day or
+    /// week is known: in total, by channel or by model. None = no sweep has run yet.
     pub kept_since: Option<Timestamp>,
-    /// The spans, oldest first, at most 750. The last one may not be over.
+    /// The periods, oldest first, at most 750. The last one may not be over.
     pub spans: Vec<StatsSpan>,
-    /// What cost or did most comes first. At most 20, fewer where there are many spans; then the others together as
-    /// `(others)`.
+    /// The groups, highest cost or activity first: at most 20, fewer with many periods; then the
+    /// others together as `(others)`.
     pub groups: Vec<StatsGroup>,
-    /// How many groups `(others)` holds.
+    /// Number of groups in `(others)`.
     pub more_groups: u64,
 }
 
-/// A span of time.
+/// A period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsSpan {
-    /// When it begins.
+    /// Start of the period.
     pub from: Timestamp,
-    /// When the next one begins.
+    /// Start of the next period.
     pub until: Timestamp,
 }
 
-/// A channel, model, tool or person over time.
+/// Numbers of a channel, model, tool or person over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsGroup {
-    /// Its name; `all` where nothing is grouped.
+    /// Name of the group; `all` without grouping.
     pub name: String,
-    /// The limit of US dollars a day of the configuration; none = there is none.
+    /// Daily limit in US dollars from the configuration; none = no limit.
     pub day_budget_usd: Option<f64>,
-    /// All of its spans together, as far as they are known.
+    /// Sum of all periods, as far as known.
     pub total: StatsNumbers,
-    /// One for each span.
+    /// Numbers for each period.
     pub points: Vec<StatsNumbers>,
 }
 
-/// What happened in a span of time.
+/// What happened in a period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsNumbers {
-    /// Calls of models; none = not known.
+    /// Model calls; none = not known.
     pub models: Option<StatsModels>,
     /// Turns that ended; none = not known.
     pub turns: Option<StatsTurns>,
-    /// Questions to people; none = not known.
+    /// Approvals; none = not known.
     pub approvals: Option<StatsApprovals>,
-    /// Calls of tools that ran; none = not known.
+    /// Tool calls that ran; none = not known.
     pub tools: Option<StatsTools>,
-    /// Messages to chats that were settled, by part; none = not known.
+    /// Messages to chats that were settled, counted in parts; none = not known.
     pub deliveries: Option<StatsDeliveries>,
 }
 
-/// Calls of models, by when they began.
+/// Model calls, by the time when they began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsModels {
     /// Calls, failed ones included.
     pub calls: u64,
-    /// Calls without an answer.
+    /// Calls that got no answer.
     pub failed: u64,
     /// All input tokens, cached ones included.
     pub input_tokens: u64,
@@ -88,66 +89,67 @@ pub struct StatsModels {
     pub output_tokens: u64,
     /// Input tokens read from the provider's prompt cache.
     pub cached_input_tokens: u64,
-    /// Input tokens written to it.
+    /// Input tokens written to the provider's prompt cache.
     pub cache_write_tokens: u64,
-    /// US dollars of the calls that had a price; none where calls were made and none had one.
+    /// US dollars of the calls with a known price; none = there were calls, and none had one.
     pub cost_usd: Option<f64>,
-    /// Tokens of the calls that had no price.
+    /// Tokens of the calls without a known price.
     pub unpriced_tokens: u64,
 }
 
 impl StatsModels {
-    /// Percent of the input that was read from the provider's prompt cache; none = there was no input.
+    /// Percentage of the input that came from the provider's prompt cache; none = there was no
+    /// input.
     pub fn cache_hit_percent(&self) -> Option<f64> {
         (self.input_tokens > 0)
             .then(|| self.cached_input_tokens as f64 * 100.0 / self.input_tokens as f64)
     }
 }
 
-/// Turns, by when they ended.
+/// Turns, by the time when they ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsTurns {
-    /// With an answer.
+    /// Ended with an answer.
     pub completed: u64,
-    /// With an error.
+    /// Ended with an error.
     pub failed: u64,
-    /// Cancelled, or expired because nobody answered.
+    /// Cancelled, or expired because nobody decided.
     pub stopped: u64,
 }
 
-/// Questions to people.
+/// Approvals of a period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsApprovals {
-    /// Questions that were asked in the span.
+    /// Approvals that the engine asked in the period.
     pub asked: u64,
-    /// Questions that were allowed or answered in it.
+    /// Approvals that were allowed or answered in the period.
     pub allowed: u64,
-    /// Questions that were denied in it.
+    /// Approvals that were denied in the period.
     pub denied: u64,
-    /// Questions that expired in it.
+    /// Approvals that expired in the period.
     pub expired: u64,
-    /// Milliseconds from the question to the answer of a person: half of them waited longer. None = nobody answered.
+    /// Median wait for a person's decision, in milliseconds; none = nobody decided.
     pub median_wait_ms: Option<u64>,
 }
 
-/// Calls of tools, by when they ended.
+/// Tool calls, by the time when they ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsTools {
     /// Calls that ran.
     pub calls: u64,
-    /// Those of them that failed, or whose outcome nobody knows.
+    /// Calls that failed, or whose outcome is unknown.
     pub failed: u64,
-    /// Milliseconds that a call ran: half of them took longer. None = no call has a time.
+    /// Median run time in milliseconds; none = no call has a time.
     pub median_ms: Option<u64>,
 }
 
-/// Messages to chats, by when they were settled.
+/// Messages to chats, by the time when they were settled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsDeliveries {
-    /// Parts that the platform took.
+    /// Parts that the platform accepted.
     pub sent: u64,
     /// Parts that could not be sent.
     pub failed: u64,
-    /// Parts of which nobody knows whether they were sent.
+    /// Parts whose delivery is unknown.
     pub unknown: u64,
 }

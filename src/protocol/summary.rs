@@ -1,4 +1,4 @@
-//! What somebody who takes over a shift must know: what waits, what is out of the ordinary, who did what.
+//! Shift summary: what waits, what is unusual, and who did what.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,156 +10,156 @@ use crate::protocol::on_call::{Assignment, OnCall};
 use crate::protocol::rule::{Grant, Rule};
 use crate::protocol::take_over::TakeOver;
 
-/// A summary of everything since a time, from what is stored.
+/// Summary of the time since a moment, from stored data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShiftSummary {
-    /// From.
+    /// Start of the summary.
     pub since: Timestamp,
-    /// To: when it was made.
+    /// End of the summary: when it was made.
     pub until: Timestamp,
-    /// Questions that wait, oldest first, at most 100.
+    /// Pending approvals, oldest first, at most 100.
     pub pending: Vec<SummaryQuestion>,
-    /// Questions beyond those.
+    /// Number of further pending approvals.
     pub more_pending: u32,
-    /// Conversations that people hold.
+    /// Conversations that people have taken over.
     pub taken_over: Vec<SummaryHold>,
-    /// Channels that are not as configured: raised, paused or draining.
+    /// Channels that differ from their configuration: raised, paused or draining.
     pub channels: Vec<SummaryChannel>,
-    /// Permissions for shapes in force.
+    /// Session and turn grants in force.
     pub grants: Vec<Grant>,
-    /// Rules in force that end by themselves.
+    /// Rules in force that expire.
     pub rules: Vec<Rule>,
     /// Calls that were refused because too many approvals waited, by channel.
     #[serde(default)]
     pub refused_calls: Vec<SummaryRefusal>,
-    /// Since when, by whom and why everything is held.
+    /// When the emergency stop was pressed, by whom and why; none = it is not in force.
     pub held: Option<(Timestamp, String)>,
     /// Who did what, most recent first.
     pub deeds: Vec<SummaryAction>,
-    /// What was spent, by channel.
+    /// Spending by channel.
     pub spent: Vec<SummarySpent>,
-    /// Who is on call.
+    /// Who is on call; none = nobody.
     #[serde(default)]
     pub on_call: Option<OnCall>,
-    /// Who was on call last, where nobody is because their time is over.
+    /// Who was on call last, if their time is over and nobody followed.
     #[serde(default)]
     pub on_call_ended: Option<OnCall>,
-    /// What was assigned, most recent first, at most 50.
+    /// Assignments, most recent first, at most 50.
     #[serde(default)]
     pub assignments: Vec<SummaryAssignment>,
 }
 
-/// Calls that nobody was asked about.
+/// Refused calls of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryRefusal {
     /// Channel name.
     pub channel: String,
-    /// How many calls.
+    /// Number of calls.
     pub calls: u64,
-    /// The last time.
+    /// When the last one was refused.
     pub last_at: Timestamp,
 }
 
-/// A question that was assigned, or a change of who is on call.
+/// An assignment of an approval, or a change of who is on call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryAssignment {
-    /// When.
+    /// When it was made.
     pub at: Timestamp,
-    /// Who did it, as the audit names them.
+    /// Label of who made it, as in the audit.
     pub by: String,
-    /// The short code of the question; none = who is on call.
+    /// Short code of the approval; none = it changed who is on call.
     pub short_code: Option<String>,
-    /// To whom; none = nobody.
+    /// New assignee or person on call; none = nobody.
     pub to: Option<String>,
-    /// From whom.
+    /// Previous assignee or person on call; none = nobody.
     pub from: Option<String>,
-    /// Until when (on call).
+    /// End of the on-call time.
     #[serde(default)]
     pub until: Option<Timestamp>,
-    /// What was written to it.
+    /// Note from who made it.
     pub note: Option<String>,
 }
 
-/// A question that waits.
+/// A pending approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryQuestion {
-    /// Which.
+    /// Approval id.
     pub id: ApprovalId,
-    /// As people name it.
+    /// Short code for people.
     pub short_code: String,
-    /// What kind.
+    /// What kind of question it is.
     pub kind: ApprovalKind,
-    /// Tool, where it is about a call.
+    /// Tool name; none = it is about no call.
     pub tool: Option<String>,
     /// Channel name.
     pub channel: String,
-    /// Who asked: outside text.
+    /// Who asked for the turn: untrusted text.
     pub requester: String,
-    /// Since when.
+    /// When the engine asked.
     pub requested_at: Timestamp,
-    /// Until when.
+    /// When it expires; none = it has no deadline.
     pub expires_at: Option<Timestamp>,
-    /// Who does not want to see it until when.
+    /// Who has snoozed it, and until when.
     pub snoozed: Vec<(String, Timestamp)>,
-    /// Whom it waits for in particular.
+    /// Its assignment; none = it is not assigned.
     #[serde(default)]
     pub assignment: Option<Assignment>,
 }
 
-/// A conversation that a person holds.
+/// A conversation that a person has taken over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryHold {
     /// Channel name.
     pub channel: String,
-    /// Conversation key: outside text.
+    /// Conversation key: untrusted text.
     pub conversation: String,
-    /// Who, since when.
+    /// Who took it over, and when.
     pub held: TakeOver,
 }
 
-/// A channel that is not as configured.
+/// A channel that differs from its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryChannel {
-    /// Name.
+    /// Channel name.
     pub name: String,
-    /// Its level.
+    /// Autonomy level in force.
     pub autonomy: Autonomy,
-    /// The level of the configuration.
+    /// Autonomy level of the configuration.
     pub configured: Autonomy,
-    /// When the level ends.
+    /// When the level in force ends; none = never.
     pub expires_at: Option<Timestamp>,
     /// The level after that.
     pub reverts_to: Option<Autonomy>,
-    /// Paused.
+    /// Whether it is paused.
     pub paused: bool,
-    /// Since when it takes up nothing new.
+    /// When its drain began; none = it is not draining.
     pub draining_since: Option<Timestamp>,
 }
 
-/// Something that somebody did, and how often.
+/// Actions of one kind by one person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryAction {
-    /// Who, as the audit names them.
+    /// Label of the person, as in the audit.
     pub actor: String,
-    /// What: the audit's word, with the decision where it was one.
+    /// The action in the word of the audit, with the decision if it was one.
     pub action: String,
-    /// How often.
+    /// Number of times.
     pub count: u64,
-    /// The last time.
+    /// When it last happened.
     pub last_at: Timestamp,
 }
 
-/// What model calls on a channel used.
+/// Spending of model calls on a channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummarySpent {
     /// Channel name.
     pub channel: String,
-    /// Calls.
+    /// Number of model calls.
     pub calls: u64,
-    /// Input and output tokens.
+    /// Input plus output tokens.
     pub tokens: u64,
-    /// US dollars of calls whose price is known.
+    /// US dollars of the calls with a known price.
     pub cost_usd: f64,
-    /// Tokens of calls whose price is not known.
+    /// Tokens of the calls without a known price.
     pub unpriced_tokens: u64,
 }

@@ -1,4 +1,4 @@
-//! Taking a conversation over: a person writes as the bot while its agent is held.
+//! Taking a conversation over: a person writes as the bot while its agent pauses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,18 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::Surface;
 use crate::protocol::ids::TakeOverId;
 
-/// Who holds a conversation. There is one at most, whatever happens to the session behind it.
+/// Who has taken a conversation over. At most one person has it, whatever happens to its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TakeOver {
-    /// Changes whenever it is taken again: who writes names it, so that of two consoles one holds it.
+    /// Id of this take-over. A new take-over changes it, so only the console with the newest id can
+    /// write.
     pub id: TakeOverId,
     /// Label of the person.
     pub by: String,
     /// The person's stable id.
     pub by_id: String,
-    /// From where.
+    /// Surface of the person.
     pub surface: Surface,
-    /// Since when.
+    /// When they took it over.
     pub at: Timestamp,
 }

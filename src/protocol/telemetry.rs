@@ -1,16 +1,16 @@
-//! What a collector gets, and what becomes of it.
+//! Signals for an OpenTelemetry collector, and the outcome of their export.
 
-/// A kind of things that a collector gets.
+/// A kind of signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Parts of traces.
+    /// Spans of traces.
     Spans,
-    /// Records of the log.
+    /// Log records.
     Logs,
 }
 
 impl Signal {
-    /// All of them.
+    /// All signals.
     pub const ALL: [Self; 2] = [Self::Spans, Self::Logs];
 
     /// The word in metrics.
@@ -22,17 +22,17 @@ impl Signal {
     }
 }
 
-/// What became of them.
+/// Outcome of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportOutcome {
-    /// The collector took them.
+    /// The collector accepted the records.
     Sent,
-    /// There was no more room for them, or the collector refused them.
+    /// The queue was full, or the collector refused the records.
     Dropped,
 }
 
 impl ExportOutcome {
-    /// Both.
+    /// Both outcomes.
     pub const ALL: [Self; 2] = [Self::Sent, Self::Dropped];
 
     /// The word in metrics.

@@ -1,7 +1,7 @@
-//! Bearer tokens: made from 256 random bits, and kept as a SHA-256 hash only.
+//! Bearer tokens: 256 random bits each, stored only as a SHA-256 hash.
 //!
-//! Nothing here stores or logs a token's value. A plain hash is enough because the value is random, not a
-//! password: there is nothing to guess from.
+//! Nothing here stores or logs a token's value. The value is random and not a password, so a plain
+//! hash is enough: nobody can guess it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,9 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::Scope;
 use crate::protocol::hex::hex;
 
-/// Every token starts with this, so that scanners for leaked secrets can find it.
+/// Prefix of every token, so that scanners for leaked secrets find it.
 pub const PREFIX: &str = "lf_";
-/// The token of the operator, which is a file of the data directory.
+/// The operator's token, a file in the data directory.
 pub const ADMIN: &str = "admin";
 /// Longest name of a token, in characters.
 pub const MAX_NAME_CHARS: usize = 64;
@@ -22,51 +22,51 @@ pub const MAX_NAME_CHARS: usize = 64;
 /// A named token, without its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
-    /// Its name.
+    /// Name of the token.
     pub name: String,
-    /// What it may do, at most what the role of its person gives.
+    /// Scopes of the token, at most those of its owner's role.
     pub scopes: Vec<Scope>,
-    /// Whose it is, a name under `[people]`; none = it stands for a program.
+    /// Owner, a name under `[people]`; none = a program uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Label of who made it.
+    /// Label of who created it.
     pub created_by: String,
     /// When it ends; none = never.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked; none = it was not.
+    /// When it was revoked; none = it is not revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
-    /// When it was used last, to the minute; none = never.
+    /// When it was last used, to the minute; none = never.
     #[serde(default)]
     pub last_used_at: Option<Timestamp>,
 }
 
-/// A token that was made just now.
+/// A new token with its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewToken {
     /// The token.
     #[serde(flatten)]
     pub token: Token,
-    /// Its value. Nobody can ask for it again.
+    /// The value. Only this answer contains it.
     pub value: String,
 }
 
-/// Why no token could be made.
+/// Error: the operating system gave no random numbers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system gave no random numbers: {0}")]
 pub struct NoRandomness(String);
 
-/// A fresh value: `lf_` and 64 hex digits.
+/// Generates a value: `lf_` and 64 hex digits.
 pub fn generate() -> Result<String, NoRandomness> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| NoRandomness(error.to_string()))?;
     Ok(format!("{PREFIX}{}", hex(&bytes)))
 }
 
-/// What is kept of a value.
+/// The stored hash of a value.
 pub fn hash_token(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
@@ -81,22 +81,23 @@ pub fn is_token_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }
 
-/// One known token, as it is compared.
+/// A known token in the form for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRecord {
     /// Public name.
     pub name: String,
     /// [`hash_token`] of its value.
     pub hash: [u8; 32],
-    /// What it may do.
+    /// Scopes of the token.
     pub scopes: Vec<Scope>,
-    /// Whose it is, a name under `[people]`.
+    /// Owner, a name under `[people]`; none = a program uses it.
     pub person: Option<String>,
     /// When it ends; none = never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// The record of the presented value. Every record is compared whole: the time says nothing about which one came close.
+/// Finds the record of a presented value. It compares with every record in full, so the time
+/// reveals nothing.
 pub fn matching<'r>(records: &'r [TokenRecord], presented: &str) -> Option<&'r TokenRecord> {
     let hash = hash_token(presented);
     let mut found = Choice::from(0);

@@ -1,4 +1,4 @@
-//! The tools that agents can call, and how their calls went.
+//! Tools that agents can call, and figures about their calls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,95 +8,95 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::{Access, Effect, InterpreterKind, InterpreterState};
 use crate::protocol::ids::SessionId;
 
-/// Calls that the figures of a tool are taken from: the newest of all tools.
+/// Number of newest calls of all tools from which the figures come.
 pub const COUNTED_CALLS: u64 = 10_000;
 
-/// A tool.
+/// A tool with figures about its calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
-    /// Its name, as models call it.
+    /// Name for models.
     pub name: String,
-    /// Where it comes from: `built-in`, `http` and the host of a tool that the configuration declares, or `mcp` and the
+    /// Origin: `built-in`, `http` and the host of a tool in the configuration, or `mcp` and the
     /// name of a tool server.
     pub source: String,
-    /// What models read about it.
+    /// Description for models.
     pub description: String,
-    /// The most that a call of it can touch.
+    /// The most that a call can touch.
     pub access: Access,
     /// What recovery may assume about a call that a crash interrupted.
     pub effect: Effect,
-    /// Seconds after which a call of it is stopped.
+    /// Time limit of a call, in seconds.
     pub max_seconds: u64,
-    /// Seconds for which a result may be given again; none = each call runs.
+    /// How many seconds the cache may return a result; none = each call runs.
     pub cache_seconds: Option<u64>,
-    /// Its calls among the newest 10 000 calls of all tools.
+    /// Number of its calls among the newest 10 000 calls of all tools.
     pub calls: u64,
-    /// Those of them that failed, or whose outcome nobody knows.
+    /// Number of these that failed, or whose outcome is unknown.
     pub errors: u64,
-    /// Those of them that policy or a person denied.
+    /// Number of these that policy or a person denied.
     pub denied: u64,
-    /// Median run time of those that ran, in milliseconds; none = none ran.
+    /// Median run time in milliseconds; none = none ran.
     pub p50_ms: Option<u64>,
-    /// When it was called last; none = not among these calls.
+    /// When it was last called; none = not among these calls.
     pub last_call_at: Option<Timestamp>,
 }
 
-/// A tool as agents get it.
+/// A tool in the form that agents get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolDefinition {
-    /// Its name.
+    /// Name for models.
     pub name: String,
-    /// Where it comes from, as [`Tool::source`].
+    /// Origin, as in [`Tool::source`].
     pub source: String,
     /// When to use it.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub input_schema: Value,
-    /// The most that a call of it can touch.
+    /// The most that a call can touch.
     pub access: Access,
     /// What recovery may assume about a call that a crash interrupted.
     pub effect: Effect,
 }
 
-/// What a session keeps running between the calls of a tool.
+/// An interpreter that a session keeps between the calls of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Interpreter {
-    /// Whose it is. A session has at most one of a kind.
+    /// Session of the interpreter. A session has at most one of each kind.
     pub session_id: SessionId,
-    /// Which.
+    /// Kind of the interpreter.
     pub kind: InterpreterKind,
-    /// Whether it runs a command.
+    /// Whether it is running a command.
     pub state: InterpreterState,
     /// When it was started.
     pub started_at: Timestamp,
     /// When its last command began or ended.
     pub last_used_at: Timestamp,
-    /// Commands it was given, the one that runs included.
+    /// Number of commands so far, including a running one.
     pub commands: u64,
-    /// When the command began that runs; none = none runs.
+    /// When the running command began; none = no command runs.
     pub running_since: Option<Timestamp>,
-    /// Beginning of the command that runs, or that ran last; none = none yet.
+    /// Beginning of the running or last command; none = there was none yet.
     pub command: Option<String>,
-    /// Process above everything that belongs to it; none = it has just ended.
+    /// Process id of its topmost process; none = it has just ended.
     pub pid: Option<u32>,
-    /// Processes that ran on in the background when its last command ended.
+    /// Number of background processes after its last command.
     #[serde(default)]
     pub background: u64,
-    /// Its newest commands, the oldest first; at most 20.
+    /// Its newest commands, oldest first; at most 20.
     #[serde(default)]
     pub recent: Vec<InterpreterCommand>,
 }
 
-/// A command that an interpreter was given.
+/// A command of an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterpreterCommand {
     /// When it began.
     pub at: Timestamp,
-    /// Whether a person gave it, and no model.
+    /// Whether a person ran it; false = a model did.
     pub by_person: bool,
-    /// Its beginning.
+    /// Beginning of the command.
     pub command: String,
-    /// How it ended, in words; none = it runs.
+    /// How it ended, in words; none = it is running.
     pub outcome: Option<String>,
 }
 
@@ -104,29 +104,30 @@ pub struct InterpreterCommand {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShellRequest {
-    /// What runs; at most 256 KiB.
+    /// The command or code; at most 256 KiB.
     pub command: String,
-    /// What runs it: the shell where it is left out.
+    /// The interpreter; default: the shell.
     #[serde(default)]
     pub kind: InterpreterKind,
-    /// Seconds after which it is stopped, 1 to 900; none = 60.
+    /// Seconds until the engine stops it, 1 to 900; default 60.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
 }
 
-/// What a person ran in the shell of a session, or in its Python.
+/// Result of a person's command in the shell or Python of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShellRun {
-    /// Whose shell.
+    /// Session id.
     pub session_id: SessionId,
-    /// Who ran it.
+    /// Label of who ran it.
     pub by: String,
     /// When it began.
     pub at: Timestamp,
-    /// How it ended on the first line that has no brackets, then what it wrote; at most 1 MiB, redacted.
+    /// The output, at most 1 MiB, redacted. The first line without brackets tells how the command
+    /// ended.
     pub content: String,
-    /// Whether it failed, or did not run to its end.
+    /// Whether it failed or did not run to its end.
     pub is_error: bool,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
 }

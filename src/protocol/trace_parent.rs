@@ -1,4 +1,4 @@
-//! The header `traceparent` of W3C Trace Context: the trace of a caller, and its span that calls.
+//! The header `traceparent` of W3C Trace Context: trace and span of a caller.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::hex::{from_hex, hex};
 
-/// Bytes of the fields that every version has.
+/// Length in bytes of the fields that all versions have.
 const LENGTH: usize = 55;
-/// The flag of a trace that its caller records.
+/// The flag of a recorded trace.
 const SAMPLED: u8 = 1;
 
-/// The trace of a caller, and its span that calls. As text it is the header, in version 00.
+/// Trace and span of a caller. As text it is the header in version 00.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -23,7 +23,7 @@ pub struct TraceParent {
     flags: u8,
 }
 
-/// A text that names no trace.
+/// Error: the text names no trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is no `traceparent` of W3C Trace Context")]
 pub struct NoTraceParent;
@@ -32,8 +32,8 @@ impl TraceParent {
     /// Name of the header.
     pub const HEADER: &str = "traceparent";
 
-    /// What the headers of a request say. An invalid one says nothing, and neither do two of them. Without the cargo
-    /// feature `otel` nobody would ask, so nothing is kept.
+    /// Reads the headers of a request. An invalid header, or two of them, count as none. Without
+    /// the cargo feature `otel` nothing uses it, so this returns none.
     pub fn of_headers<'h>(mut sent: impl Iterator<Item = &'h [u8]>) -> Option<Self> {
         let (only, None) = (sent.next()?, sent.next()) else {
             return None;
@@ -42,12 +42,12 @@ impl TraceParent {
         text.parse().ok().filter(|_| cfg!(feature = "otel"))
     }
 
-    /// The trace.
+    /// Trace id.
     pub fn trace_id(&self) -> Vec<u8> {
         self.trace_id.to_vec()
     }
 
-    /// The span that calls.
+    /// Id of the caller's span.
     pub fn span_id(&self) -> Vec<u8> {
         self.span_id.to_vec()
     }

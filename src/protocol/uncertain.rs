@@ -1,4 +1,5 @@
-//! What waits, and what nobody knows: shown before an emergency stop or a quarantine is released.
+//! Waiting work and unknown outcomes, for a review before the release of an emergency stop or a
+//! quarantine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,119 +10,119 @@ use crate::protocol::enums::{ApprovalKind, ContinuationState, Effect, Risk, Tool
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::OutboxItem;
 
-/// What to do with what waited in one conversation.
+/// What a release does with the waiting turns of one conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConversationChoice {
-    /// Its session.
+    /// Session of the conversation.
     pub session_id: SessionId,
-    /// What.
+    /// What to do with its turns.
     pub waiting: Waiting,
 }
 
-/// A turn that waits.
+/// A waiting turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingTurn {
-    /// Its id.
+    /// Continuation id.
     pub continuation_id: ContinuationId,
-    /// Pending or interrupted.
+    /// State: pending or interrupted.
     pub state: ContinuationState,
-    /// First line of the request, at most 200 characters: outside text.
+    /// First line of the message, at most 200 characters: untrusted text.
     pub text: String,
-    /// When it was accepted.
+    /// When the engine accepted it.
     pub created_at: Timestamp,
 }
 
-/// A conversation in which something waits.
+/// A conversation with waiting turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingConversation {
-    /// Its session.
+    /// Session of the conversation.
     pub session_id: SessionId,
     /// Channel name.
     pub channel: String,
     /// Conversation key.
     pub conversation: String,
-    /// Title: outside text.
+    /// Title: untrusted text.
     pub title: Option<String>,
-    /// What waits, oldest first; never empty.
+    /// Waiting turns, oldest first; never empty.
     pub turns: Vec<WaitingTurn>,
 }
 
-/// A call whose outcome nobody knows.
+/// A call whose outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UncertainCall {
-    /// Its id.
+    /// Tool call id.
     pub id: ToolCallId,
-    /// Its continuation.
+    /// Continuation of the call.
     pub continuation_id: ContinuationId,
-    /// Tool name: outside text.
+    /// Tool name: untrusted text.
     pub name: String,
-    /// One line of its arguments: outside text.
+    /// The arguments in one line: untrusted text.
     pub preview: String,
-    /// Recovery class.
+    /// What recovery may assume about the call.
     pub effect: Effect,
-    /// Where it stands.
+    /// State of the call.
     pub state: ToolCallState,
-    /// When its last run began; none = it never did here.
+    /// When its last run began; none = it never ran here.
     pub started_at: Option<Timestamp>,
 }
 
-/// A question that waits for a person.
+/// A pending approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenQuestion {
-    /// Its id.
+    /// Approval id.
     pub id: ApprovalId,
-    /// Six letters and digits.
+    /// Short code: six letters and digits.
     pub short_code: String,
-    /// What is asked.
+    /// What kind of question it is.
     pub kind: ApprovalKind,
     /// Channel name.
     pub channel: String,
-    /// Tool name, or what it is about: outside text.
+    /// Tool name, or what it is about: untrusted text.
     pub tool: String,
-    /// Risk.
+    /// How much harm the call can do.
     pub risk: Risk,
-    /// When it was asked.
+    /// When the engine asked.
     pub requested_at: Timestamp,
 }
 
-/// How many there are of each, also beyond what is listed.
+/// Totals, including items beyond the lists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UncertainTotals {
-    /// Turns that wait.
+    /// Number of waiting turns.
     pub turns: u64,
-    /// Calls.
+    /// Number of calls with an unknown outcome.
     pub calls: u64,
-    /// Deliveries.
+    /// Number of deliveries with an unknown outcome.
     pub deliveries: u64,
-    /// Questions.
+    /// Number of pending approvals.
     pub questions: u64,
 }
 
-/// What waits, and what nobody knows. Each list holds the newest 200.
+/// Waiting work and unknown outcomes. Each list contains the newest 200.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Uncertain {
-    /// When it was looked at.
+    /// When the list was made.
     pub at: Timestamp,
-    /// Whether the database is a restored copy that waits for release.
+    /// Whether the database is a restored copy that waits for a release.
     pub quarantine: bool,
-    /// Since when an emergency stop (or the quarantine) holds everything; none = not held.
+    /// When the emergency stop or quarantine began; none = neither is in force.
     pub held_since: Option<Timestamp>,
-    /// When the oldest turn that waits was accepted.
+    /// When the engine accepted the oldest waiting turn.
     pub oldest_at: Option<Timestamp>,
-    /// How many of each.
+    /// Totals of each kind.
     pub totals: UncertainTotals,
-    /// Turns that wait, by conversation.
+    /// Waiting turns by conversation.
     pub conversations: Vec<WaitingConversation>,
-    /// Calls whose outcome nobody knows.
+    /// Calls with an unknown outcome.
     pub calls: Vec<UncertainCall>,
-    /// Messages of which nobody knows whether they arrived.
+    /// Messages with an unknown delivery.
     pub deliveries: Vec<OutboxItem>,
-    /// Questions that wait for a person.
+    /// Pending approvals.
     pub questions: Vec<OpenQuestion>,
 }
 
-/// What waited longer than this is not let go without a word: 15 minutes, in milliseconds.
+/// Age after which a release must say what happens to waiting turns: 15 minutes, in milliseconds.
 pub const RELEASE_ASKS_AFTER_MS: u64 = 15 * 60 * 1000;
 
 impl Uncertain {

@@ -32,7 +32,7 @@ pub fn at_rest(
     let (redactor, secrets) = match layers::load(flags, environment, start::tool_names()) {
         Ok(settings) => (start::redactor(&settings), Secrets::Registered),
         Err(error) => {
-            tracing::debug!(%error, "the secrets of the configuration are not known");
+            tracing::debug!(%error, "cannot read the secrets of the configuration");
             (Redactor::new(), Secrets::Unknown)
         }
     };

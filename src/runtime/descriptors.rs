@@ -22,6 +22,6 @@ pub fn raise(connections: Option<u32>) {
         maximum: limit.maximum,
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "the limit of open files stays at {current}");
+        tracing::warn!(%error, "cannot raise the limit of open files; it stays at {current}");
     }
 }

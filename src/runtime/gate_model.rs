@@ -267,7 +267,7 @@ async fn serve(listener: TcpListener, proposal: Proposal) {
             let service = service_fn(|request| answer(request, &proposal));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to the model of the test did not end well");
+                tracing::debug!(%error, "a connection to the test's model failed");
             }
         });
         while open.try_join_next().is_some() {}

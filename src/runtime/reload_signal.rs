@@ -14,7 +14,7 @@ pub fn obey(mut signal: ReloadSignal, client: Arc<dyn ConsoleClient>) -> JoinHan
     tokio::spawn(async move {
         while signal.next().await {
             if let Err(error) = logging::reopen() {
-                tracing::error!(%error, "cannot open the log file again; logging continues in the old one");
+                tracing::error!(%error, "cannot reopen the log file; logging continues in the old one");
             }
             tracing::info!("SIGHUP: reading the configuration again");
             let reload = Command::ReloadConfiguration(ReloadConfiguration { preview: false });
@@ -22,9 +22,9 @@ pub fn obey(mut signal: ReloadSignal, client: Arc<dyn ConsoleClient>) -> JoinHan
                 Ok(Outcome::ReloadConfiguration(report)) => {
                     tracing::info!(file = %report.file, changes = report.changes.len(), "configuration read again");
                 }
-                Ok(other) => tracing::error!(answer = other.name(), "not an answer to a reload"),
+                Ok(other) => tracing::error!(answer = other.name(), "unexpected reload answer"),
                 Err(problem) => {
-                    tracing::error!(%problem, "the previous configuration stays in use");
+                    tracing::error!(%problem, "new configuration refused; the previous configuration stays in use");
                 }
             }
         }

@@ -36,7 +36,7 @@ pub fn obey(mut signal: StopSignal, client: Arc<dyn ConsoleClient>) -> JoinHandl
             tracing::warn!("SIGUSR1: emergency stop");
             let stop = Command::EmergencyStop(EmergencyStop { reason: None });
             if let Err(problem) = client.submit(by_signal(stop)).await {
-                tracing::error!(%problem, "the emergency stop by signal");
+                tracing::error!(%problem, "the emergency stop by signal failed");
             }
         }
     })
@@ -59,7 +59,7 @@ pub async fn send(data_dir: &Path) -> anyhow::Result<Option<SignalOutcome>> {
             .context("checking whether it stopped")?;
         // A database that cannot be read at this moment may be read at the next.
         let held = held.unwrap_or_else(|error| {
-            tracing::debug!(%error, "the database could not be looked at");
+            tracing::debug!(%error, "cannot check the database");
             None
         });
         if held.is_some() || Instant::now() >= deadline {

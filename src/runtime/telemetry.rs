@@ -31,7 +31,7 @@ impl Telemetry {
         match Exporter::start(parts).await {
             Ok(exporter) => Self(Some(exporter)),
             Err(why) => {
-                tracing::warn!(%why, "no traces and logs are sent");
+                tracing::warn!(%why, "cannot send traces and logs");
                 engine.telemetry.set_problem(Some(why));
                 Self(None)
             }

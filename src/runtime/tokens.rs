@@ -67,7 +67,7 @@ pub async fn take_over_files(engine: &Engine) -> anyhow::Result<()> {
             match token_in(&path) {
                 Some((name, hash)) => take_over(engine, name, hash, scope).await?,
                 None => {
-                    tracing::warn!(file = %path.display(), "holds no token: ignoring this file from now on");
+                    tracing::warn!(file = %path.display(), "ignoring a token file from now on: it contains no token");
                     continue;
                 }
             }

@@ -29,7 +29,7 @@ pub fn watch(
                 Ok(Err(problem)) => {
                     tracing::error!(%problem, "not healthy: not notifying the watchdog");
                 }
-                Err(_) => tracing::error!("no answer in time: not notifying the watchdog"),
+                Err(_) => tracing::error!("no answer: not notifying the watchdog"),
             }
         }
     }))

@@ -10,7 +10,7 @@ impl Telemetry {
     pub async fn start(engine: &Engine) -> Self {
         if engine.settings.telemetry.is_some() {
             tracing::warn!(
-                "the configuration names a collector, but this program was built without OpenTelemetry"
+                "the configuration names a collector, but this binary was built without OpenTelemetry"
             );
         }
         Self

@@ -350,7 +350,7 @@ pub struct NewCall {
 pub enum Basis {
     /// A rule.
     Rule(RuleId),
-    /// A permission for a shape, by the approval it was given with.
+    /// A session grant, by the approval it was given with.
     Grant(ApprovalId),
 }
 

@@ -265,7 +265,7 @@ impl Bridge for TestBridge {
                     };
                     let id = lease.part().id;
                     if let Err(problem) = lease.begin().await {
-                        tracing::warn!(%id, %problem, "a send could not be begun");
+                        tracing::warn!(%id, %problem, "cannot begin a send");
                         tokio::time::sleep(POLL).await;
                         continue;
                     }
@@ -273,7 +273,7 @@ impl Bridge for TestBridge {
                     let outcome = self.send(&client, lease.part()).await;
                     crate::crash_point!("send.effect_done");
                     if let Err(problem) = lease.finish(outcome).await {
-                        tracing::warn!(%id, %problem, "the end of a send could not be recorded");
+                        tracing::warn!(%id, %problem, "cannot record the outcome of a send");
                     }
                     crate::crash_point!("send.post");
                 }

@@ -32,7 +32,7 @@ pub fn recover(journal: &Path, hidden: impl Fn(&Path) -> Vec<PathBuf>) -> std::i
                 continue;
             }
             Err(error) => {
-                tracing::warn!(change = entry.key(), %error, "the record of a change of files cannot be read; it is left alone");
+                tracing::warn!(change = entry.key(), %error, "cannot read the record of a file change; ignoring it");
                 continue;
             }
         };
@@ -58,7 +58,7 @@ pub fn settle(
         return entry.finish();
     }
     if let Err(left) = file_change::roll_back(entry, guard, &record) {
-        tracing::warn!(change = entry.key(), %left, "a change of files was cut off and cannot be taken back whole");
+        tracing::warn!(change = entry.key(), %left, "cannot undo all of an interrupted file change");
         record.problem = Some(left);
         entry.write(&record)?;
     }

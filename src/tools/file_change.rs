@@ -158,7 +158,7 @@ pub fn apply(
         Err(left) => {
             record.problem = Some(left.clone());
             if let Err(error) = entry.write(&record) {
-                tracing::warn!(%error, "cannot write down what became of a change of files");
+                tracing::warn!(%error, "cannot record the outcome of a file change");
             }
             Err(ChangeFailure {
                 message: format!("{why}; and not all could be taken back: {left}"),

@@ -185,7 +185,7 @@ impl Registry {
                     self.add(Arc::new(LoadDataset::new(python)))?;
                 }
                 Err(why) => {
-                    tracing::warn!(%why, "there is no tool `python`: no Python can be used");
+                    tracing::warn!(%why, "there is no tool `python`: cannot use any Python");
                 }
             }
         }

@@ -34,31 +34,31 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// A request of chat completions. Further parameters of OpenAI are refused where they change the answer, else they have
-/// no effect.
+/// A request for a chat completion. Further OpenAI parameters are refused if they change the answer, and ignored
+/// otherwise.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = true))]
 struct ChatRequest {
-    /// The conversation: objects with `role` and `content`. The message that is answered stands behind the last answer.
+    /// The conversation: objects with `role` and `content`. The agent answers what follows the last answer.
     messages: Vec<Value>,
     /// The channel whose agent answers.
     #[serde(default = "api")]
     model: String,
-    /// Whether the answer comes in pieces.
+    /// Whether to stream the answer.
     #[serde(default)]
     stream: bool,
-    /// How it comes in pieces.
+    /// Options of the stream.
     #[serde(default)]
     stream_options: StreamOptions,
     /// Sampling temperature, 0 to 2.
     temperature: Option<f64>,
-    /// Share of the probability that tokens are taken from, above 0 and at most 1.
+    /// Nucleus sampling: share of the probability mass, more than 0 and at most 1.
     top_p: Option<f64>,
-    /// Keeps the conversations of several people apart.
+    /// Separates the conversations of several people.
     user: Option<String>,
-    /// The same.
+    /// Same as `user`; newer clients send it.
     safety_identifier: Option<String>,
-    /// The same for chats of a program.
+    /// Separates the chats of a program.
     prompt_cache_key: Option<String>,
 }
 
@@ -67,10 +67,10 @@ pub fn api() -> String {
     "api".to_owned()
 }
 
-/// How a stream is written.
+/// Options of a stream.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct StreamOptions {
-    /// Whether the tokens that were used come at the end.
+    /// Whether the stream ends with the token usage.
     #[serde(default)]
     include_usage: bool,
 }

@@ -17,20 +17,20 @@ use crate::api::openai::follow::{Follower, Piece};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::{Continuation, Usage};
 
-/// A completion.
+/// A chat completion.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ChatCompletion {
     /// `chatcmpl-` and the id of the turn.
     id: String,
     /// Always `chat.completion`.
     object: &'static str,
-    /// When the message came, in seconds of Unix time.
+    /// When the message came, in Unix seconds.
     created: i64,
     /// The channel whose agent answers.
     model: String,
-    /// One choice.
+    /// The answer as the only choice.
     choices: Vec<Choice>,
-    /// The tokens of all model calls of the turn.
+    /// Tokens of all model calls of the turn.
     usage: ChatUsage,
 }
 
@@ -40,11 +40,11 @@ pub struct ChatCompletion {
 struct Choice {
     /// Always 0.
     index: u32,
-    /// What the agent says.
+    /// The agent's message.
     message: Message,
     /// Always null.
     logprobs: Option<Value>,
-    /// `stop`, or `length` where the answer was cut at the output limit.
+    /// `stop`, or `length` if the output limit cut the answer.
     finish_reason: &'static str,
 }
 
@@ -60,23 +60,23 @@ struct Message {
     refusal: Option<String>,
 }
 
-/// Tokens.
+/// Token usage.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ChatUsage {
-    /// Input.
+    /// Input tokens.
     prompt_tokens: u64,
-    /// Output.
+    /// Output tokens.
     completion_tokens: u64,
-    /// Both.
+    /// Input plus output tokens.
     total_tokens: u64,
-    /// Input by kind.
+    /// Input tokens by kind.
     prompt_tokens_details: ChatInputDetails,
 }
 
 /// Input tokens by kind.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ChatInputDetails {
-    /// Read from the provider's cache.
+    /// Input tokens read from the provider's prompt cache.
     cached_tokens: u64,
 }
 

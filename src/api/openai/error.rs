@@ -43,25 +43,25 @@ pub fn shape_at(path: &str) -> ErrorShape {
     }
 }
 
-/// A refusal as OpenAI writes it.
+/// An error in OpenAI's form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "OpenAiError")]
 pub struct ErrorDocument {
-    /// What is wrong.
+    /// The error.
     error: ErrorDetails,
 }
 
-/// What is wrong.
+/// Details of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "OpenAiErrorDetails")]
 pub struct ErrorDetails {
     /// What happened, and the next step.
     pub message: String,
-    /// Class.
+    /// Class of the error.
     pub r#type: &'static str,
-    /// The parameter that is wrong.
+    /// The invalid parameter.
     pub param: Option<String>,
-    /// A word for this case.
+    /// Code of the error.
     pub code: Option<String>,
 }
 

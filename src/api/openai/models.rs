@@ -35,12 +35,12 @@ pub fn routes() -> Vec<Route> {
     }]
 }
 
-/// Models, for programs of ours and for clients of OpenAI.
+/// Models, for Leverframe's own programs and for clients of OpenAI's interface.
 #[derive(Serialize, JsonSchema)]
 struct ModelList {
     /// Always `list`.
     object: &'static str,
-    /// The channels whose agents answer the caller: names for the field `model`.
+    /// Channels whose agents answer the caller, as names for the field `model`.
     data: Vec<AgentModel>,
     /// Models of every provider; empty without the scope `read`.
     items: Vec<ProviderModels>,
@@ -55,7 +55,7 @@ struct AgentModel {
     id: String,
     /// Always `model`.
     object: &'static str,
-    /// Always 0: nobody knows when a channel was made.
+    /// Always 0: the creation time of a channel is unknown.
     created: u64,
     /// Always `leverframe`.
     owned_by: &'static str,

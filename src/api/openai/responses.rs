@@ -52,8 +52,7 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// A request of responses. Further parameters of OpenAI are refused where they change the answer, else they have no
-/// effect.
+/// A request for a response. Further OpenAI parameters are refused if they change the answer, and ignored otherwise.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = true))]
 struct ResponsesRequest {
@@ -62,32 +61,32 @@ struct ResponsesRequest {
     /// The channel whose agent answers.
     #[serde(default = "api")]
     model: String,
-    /// What the client tells the model for this turn: advice, below what the operator says.
+    /// Instructions of the client for the model in this turn. The operator's instructions take precedence.
     instructions: Option<String>,
-    /// The response before. Its conversation goes on.
+    /// Id of the previous response. Its conversation continues.
     previous_response_id: Option<String>,
     /// Name of a conversation of the client, as a string or as an object with `id`.
     conversation: Option<Value>,
-    /// Whether the answer comes in pieces.
+    /// Whether to stream the answer.
     #[serde(default)]
     stream: bool,
-    /// Whether the response is answered at once, before its turn ends.
+    /// Whether to answer at once, before the turn ends.
     #[serde(default)]
     background: bool,
-    /// Most calls of tools.
+    /// Most tool calls.
     max_tool_calls: Option<u32>,
-    /// Words of the client that come back with the response.
+    /// Metadata of the client, returned with the response.
     #[serde(default)]
     metadata: Map<String, Value>,
     /// Sampling temperature, 0 to 2.
     temperature: Option<f64>,
-    /// Share of the probability that tokens are taken from, above 0 and at most 1.
+    /// Nucleus sampling: share of the probability mass, more than 0 and at most 1.
     top_p: Option<f64>,
-    /// Keeps the conversations of several people apart.
+    /// Separates the conversations of several people.
     user: Option<String>,
-    /// The same.
+    /// Same as `user`; newer clients send it.
     safety_identifier: Option<String>,
-    /// The same for chats of a program.
+    /// Separates the chats of a program.
     prompt_cache_key: Option<String>,
 }
 

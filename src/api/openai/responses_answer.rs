@@ -14,22 +14,22 @@ use crate::api::openai::follow::{Follower, Piece};
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::session::{Continuation, Usage};
 
-/// What a response says again of its request.
+/// Fields of the request that the response repeats.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
     /// The channel whose agent answers.
     pub model: String,
-    /// Advice of the client.
+    /// Instructions of the client.
     pub instructions: Option<String>,
-    /// The response before.
+    /// Id of the previous response.
     pub previous_response_id: Option<String>,
-    /// Words of the client.
+    /// Metadata of the client.
     pub metadata: Map<String, Value>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// Share of the probability.
+    /// Nucleus sampling: share of the probability mass.
     pub top_p: Option<f64>,
-    /// Whether it was to be answered at once.
+    /// Whether the client asked for an answer at once.
     pub background: bool,
 }
 
@@ -41,72 +41,72 @@ pub struct ResponseObject {
     id: String,
     /// Always `response`.
     object: &'static str,
-    /// When the message came, in seconds of Unix time.
+    /// When the message came, in Unix seconds.
     created_at: i64,
     /// `queued`, `in_progress`, `completed`, `incomplete` or `failed`.
     status: &'static str,
-    /// Whether it was to be answered at once.
+    /// Whether the client asked for an answer at once.
     background: bool,
-    /// Why there is no answer.
+    /// The error, if there is no answer.
     error: Option<ResponseFailure>,
-    /// Why the answer is not whole.
+    /// Why the answer is incomplete.
     incomplete_details: Option<IncompleteDetails>,
-    /// Advice of the client.
+    /// Instructions of the client.
     instructions: Option<String>,
     /// Always null.
     max_output_tokens: Option<u64>,
-    /// Words of the client.
+    /// Metadata of the client.
     metadata: Map<String, Value>,
     /// The channel whose agent answers.
     model: String,
     /// The answer: one message, or nothing yet.
     output: Vec<OutputMessage>,
-    /// Always false: the agent's calls are its own.
+    /// Always false: the agent makes its own calls.
     parallel_tool_calls: bool,
-    /// The response before.
+    /// Id of the previous response.
     previous_response_id: Option<String>,
-    /// Always true: the engine keeps every turn.
+    /// Always true: the engine stores every turn.
     store: bool,
     /// Sampling temperature.
     temperature: Option<f64>,
-    /// What the text is.
+    /// Format of the text.
     text: TextSettings,
     /// Always `none`.
     tool_choice: &'static str,
     /// Always empty.
     tools: Vec<Value>,
-    /// Share of the probability.
+    /// Nucleus sampling: share of the probability mass.
     top_p: Option<f64>,
-    /// Always `auto`: the engine leaves out what does not fit.
+    /// Always `auto`: the engine leaves out what does not fit the context window.
     truncation: &'static str,
-    /// The tokens of all model calls of the turn, once it is ended.
+    /// Tokens of all model calls, after the turn has ended.
     usage: Option<ResponseUsage>,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ResponseFailure {
-    /// A word of OpenAI's: `server_error` or `rate_limit_exceeded`.
+    /// Code in OpenAI's words: `server_error` or `rate_limit_exceeded`.
     code: String,
     /// What happened.
     message: String,
 }
 
-/// Why an answer is not whole.
+/// Why an answer is incomplete.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct IncompleteDetails {
     /// Always `max_output_tokens`.
     reason: &'static str,
 }
 
-/// What a text is.
+/// Text settings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TextSettings {
-    /// Its format.
+    /// Format of the text.
     format: TextFormat,
 }
 
-/// A format of text.
+/// A text format.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TextFormat {
     /// Always `text`.
@@ -124,7 +124,7 @@ pub struct OutputMessage {
     status: &'static str,
     /// Always `assistant`.
     role: &'static str,
-    /// Its text.
+    /// Text of the message.
     content: Vec<OutputText>,
 }
 
@@ -141,32 +141,32 @@ pub struct OutputText {
     logprobs: Vec<Value>,
 }
 
-/// Tokens.
+/// Token usage.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ResponseUsage {
-    /// Input.
+    /// Input tokens.
     input_tokens: u64,
-    /// Input by kind.
+    /// Input tokens by kind.
     input_tokens_details: ResponseInputDetails,
-    /// Output, reasoning included.
+    /// Output tokens, reasoning included.
     output_tokens: u64,
-    /// Output by kind.
+    /// Output tokens by kind.
     output_tokens_details: ResponseOutputDetails,
-    /// Both.
+    /// Input plus output tokens.
     total_tokens: u64,
 }
 
 /// Input tokens by kind.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ResponseInputDetails {
-    /// Read from the provider's cache.
+    /// Input tokens read from the provider's prompt cache.
     cached_tokens: u64,
 }
 
 /// Output tokens by kind.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ResponseOutputDetails {
-    /// Always 0: output tokens are not told apart.
+    /// Always 0: the engine does not count reasoning tokens apart.
     reasoning_tokens: u64,
 }
 

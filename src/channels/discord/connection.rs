@@ -131,7 +131,7 @@ impl Connection<'_> {
                     Ok(SocketMessage::Binary(_) | SocketMessage::Ping | SocketMessage::Pong) => Step::Ignore,
                     Err(SocketError::Closed { code, .. }) => Step::Leave(machine.closed(code)),
                     Err(error) => {
-                        tracing::debug!(%error, "the gateway is gone");
+                        tracing::debug!(%error, "the gateway closed the connection");
                         Step::Leave(machine.closed(None))
                     }
                 },
@@ -303,7 +303,7 @@ impl Connection<'_> {
             Err(problem) => {
                 let detail =
                     format!("messages cannot be stored, so they stay at Discord: {problem}");
-                tracing::warn!(%problem, "an event could not be stored; it will come again");
+                tracing::warn!(%problem, "cannot store an event; Discord sends it again");
                 gateway.health.receive_failing(detail.clone());
                 Err(ConnectionEnd::Store(ChannelError::transient(detail)))
             }

@@ -85,7 +85,7 @@ pub async fn answer(
     match api.call(&route, &body).await {
         Err(error @ CallError::Refused { .. }) => {
             // Too late: an answer all the same.
-            tracing::debug!(%error, "an interaction was not answered in time");
+            tracing::debug!(%error, "answered an interaction too late");
         }
         answer => health.optional("the answer to a click", &answer),
     }

@@ -255,7 +255,7 @@ impl Deliverer {
     async fn end_typing(&self, room: &str) {
         let was_typing = lock(&self.typed).remove(room);
         if was_typing && let Err(error) = self.api.typing(room, &self.me.user, false).await {
-            tracing::debug!(%error, "the typing indicator stays for some seconds");
+            tracing::debug!(%error, "cannot end the typing indicator; it stays for some seconds");
         }
     }
 

@@ -67,7 +67,7 @@ impl Targets {
                 }
                 // One event that the server fails at must not hold up all others for ever.
                 CallError::Server { .. } if tried >= TRIES => {
-                    tracing::warn!(%error, "an event that a message answers cannot be read");
+                    tracing::warn!(%error, "cannot read the event that a message replies to");
                     return Ok(Target::default());
                 }
                 CallError::Server { .. } => {

@@ -100,7 +100,7 @@ async fn syncs(
                     }
                     Err(Halt::Stopped) => return Ok(()),
                     Err(Halt::Store(problem)) => {
-                        tracing::warn!(%problem, "events could not be stored; they will come again");
+                        tracing::warn!(%problem, "cannot store events; the homeserver sends them again");
                         syncer.health.cannot_store("the homeserver", &problem);
                         Some(STORE_REST)
                     }

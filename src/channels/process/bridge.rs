@@ -110,7 +110,7 @@ impl ProcessBridge {
     fn log(&self, last: &LastLine) -> LogLine {
         let (channel, last) = (self.name.clone(), last.clone());
         Arc::new(move |line: &str| {
-            tracing::info!(channel, line, "the program of a bridge says");
+            tracing::info!(channel, line, "output of a bridge's program");
             *lock(&last.0) = Some(line.to_owned());
         })
     }

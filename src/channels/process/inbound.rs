@@ -62,7 +62,7 @@ impl Intake {
                         };
                     }
                     Err(problem) => {
-                        tracing::warn!(%problem, "an item could not be stored; it is tried again");
+                        tracing::warn!(%problem, "cannot store an inbound item; trying again");
                         self.health.receive_failing(format!(
                             "messages cannot be stored, so they wait: {problem}"
                         ));

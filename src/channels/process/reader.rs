@@ -62,11 +62,11 @@ impl Reader {
             let message = match line {
                 Line::Blank => continue,
                 Line::Unknown(kind) => {
-                    tracing::info!(%kind, "a message of a type that is not known is passed over");
+                    tracing::info!(%kind, "ignoring a message of an unknown type");
                     continue;
                 }
                 Line::Unfit { why, item } => {
-                    tracing::warn!(%why, "a line of a bridge's program is passed over");
+                    tracing::warn!(%why, "ignoring a line of a bridge's program");
                     if let Some((key, cursor)) = item {
                         let item = decode::other(&self.account, key, cursor, why.clone());
                         self.store(item).await;
@@ -107,7 +107,7 @@ impl Reader {
                 | ProgramMessage::NotSent { id }
                 | ProgramMessage::Fetched { id, .. } => {
                     if !self.session.answer(id, message) {
-                        tracing::warn!(id, "an answer to no open request is passed over");
+                        tracing::warn!(id, "ignoring an answer to no open request");
                     }
                 }
                 ProgramMessage::Message(_)

@@ -18,45 +18,45 @@ pub const MAX_UNACKED: usize = 64;
 /// Longest key and cursor, in bytes.
 pub const MAX_KEY: usize = 512;
 
-/// What a program says, on its standard output.
+/// A line that the program writes to its standard output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ProgramMessage {
-    /// Who the program is, and what its platform can do. The answer to `start`, within 30 s.
+    /// Identity of the program and abilities of its platform. The answer to `start`, within 30 s.
     Hello(Hello),
-    /// Somebody wrote something.
+    /// A person sent a message.
     Message(Message),
-    /// Somebody pressed a button of a card.
+    /// A person pressed a button of a card.
     Click {
-        /// Where and who.
+        /// Conversation and sender.
         #[serde(flatten)]
         item: Item,
         /// The token of the button.
         token: String,
     },
-    /// Something else happened, which only moves the cursor.
+    /// Something else happened; the item only moves the cursor.
     Other {
-        /// Unique for each item of this account; delivered again it has the same key.
+        /// Unique per item of this account; a repeated item has the same key.
         key: String,
-        /// Position after this item.
+        /// Cursor after this item.
         #[serde(default)]
         cursor: Option<String>,
-        /// What, in a few words.
+        /// What happened, in a few words.
         #[serde(default)]
         what: String,
     },
-    /// The platform took what was sent. Also the answer to `look_up`: it is there.
+    /// The platform accepted the send. Also an answer to `look_up`: the message arrived.
     Sent {
         /// Number of the request.
         id: u64,
-        /// The platform's ids of the messages made, in order.
+        /// The platform's ids of the new messages, in order.
         #[serde(default)]
         refs: Vec<String>,
-        /// The message could not show everything.
+        /// Whether the message could not show everything.
         #[serde(default)]
         shortened: bool,
     },
-    /// Certainly not sent, and trying again cannot help.
+    /// Certainly not sent, and another attempt cannot help.
     Failed {
         /// Number of the request.
         id: u64,
@@ -64,17 +64,17 @@ pub enum ProgramMessage {
         #[serde(default)]
         error: String,
     },
-    /// Certainly not sent; it may be after some time.
+    /// Certainly not sent; another attempt can help later.
     Retry {
         /// Number of the request.
         id: u64,
-        /// Milliseconds until then.
+        /// Milliseconds until the next attempt.
         after_ms: u64,
         /// Why, without secrets.
         #[serde(default)]
         error: String,
     },
-    /// Nobody knows whether it was sent. Also an answer to `look_up`: the look does not tell.
+    /// The outcome of the send is unknown. Also an answer to `look_up`: the platform does not tell.
     Unknown {
         /// Number of the request.
         id: u64,
@@ -82,7 +82,7 @@ pub enum ProgramMessage {
         #[serde(default)]
         detail: String,
     },
-    /// The answer to `look_up`: it is not there, and that send cannot arrive any more.
+    /// An answer to `look_up`: the message did not arrive, and that send cannot arrive later.
     NotSent {
         /// Number of the request.
         id: u64,
@@ -94,14 +94,14 @@ pub enum ProgramMessage {
         /// The whole file, base64.
         data: String,
     },
-    /// How the connection to the platform is.
+    /// State of the connection to the platform.
     Health {
-        /// In one word.
+        /// The state.
         state: ProgramState,
-        /// Why, where it is not well; without secrets.
+        /// Why the connection is not well; without secrets.
         #[serde(default)]
         detail: String,
-        /// What a person has to do, where it failed.
+        /// What a person must do after a failure.
         #[serde(default)]
         fix: String,
     },
@@ -112,10 +112,10 @@ pub enum ProgramMessage {
     },
 }
 
-/// Who a program is.
+/// Identity of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {
-    /// Version of the protocol that it speaks.
+    /// Version of the protocol that the program speaks.
     pub protocol: u32,
     /// Its name.
     #[serde(default)]
@@ -123,9 +123,9 @@ pub struct Hello {
     /// Its own version.
     #[serde(default)]
     pub version: String,
-    /// Who it is on the platform. Keys and cursors belong to this account.
+    /// Its account on the platform. Keys and cursors belong to this account.
     pub account: Account,
-    /// What the platform can do.
+    /// Abilities of the platform.
     pub capabilities: Capabilities,
 }
 
@@ -134,32 +134,32 @@ pub struct Hello {
 pub struct Account {
     /// Stable id.
     pub id: String,
-    /// What people call it; the id where it is left out.
+    /// Display name; default: the id.
     #[serde(default)]
     pub display: String,
 }
 
-/// What a platform can do, through this program.
+/// Abilities of a platform through this program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Capabilities {
     /// Longest text, in `unit`; at least 64.
     pub max_length: usize,
-    /// How it is counted.
+    /// The unit in which the platform counts length.
     pub unit: LengthUnit,
-    /// What texts the program takes.
+    /// The text format that the program takes.
     pub format: TextFormat,
-    /// `edit`, `card_update` and `delete` work.
+    /// Whether `edit`, `card_update` and `delete` work.
     pub edits: bool,
-    /// `card` shows its buttons.
+    /// Whether `card` shows its buttons.
     pub buttons: bool,
-    /// `typing` shows something.
+    /// Whether `typing` shows something.
     pub typing: bool,
-    /// `file` and `fetch` work.
+    /// Whether `file` and `fetch` work.
     pub files: bool,
-    /// What the platform offers against doubled sends.
+    /// How the platform helps against sending a message twice.
     pub idempotency: Idempotency,
-    /// With `native_key`: milliseconds for which a key is known; none = for ever.
+    /// With `native_key`: milliseconds for which the platform knows a key; none = for ever.
     pub key_window_ms: Option<u64>,
     /// Milliseconds between two sends to one conversation.
     pub interval_ms: u64,
@@ -182,118 +182,117 @@ impl Default for Capabilities {
     }
 }
 
-/// What a text is.
+/// Format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TextFormat {
-    /// Text as people read it.
+    /// Plain text.
     Plain,
-    /// Markdown (CommonMark), to be rendered for the platform.
+    /// Markdown (CommonMark), which the program renders for the platform.
     Markdown,
 }
 
-/// What a platform offers against doubled sends.
+/// How a platform helps against sending a message twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Idempotency {
-    /// A second send with the same key does nothing, also after a restart.
+    /// A second send with the same key has no effect, even after a restart.
     NativeKey,
-    /// `look_up` tells whether it arrived.
+    /// `look_up` tells whether a send arrived.
     Reconcile,
-    /// Neither: a person is asked.
+    /// Neither: the engine asks a person.
     None,
 }
 
-/// How a connection to a platform is.
+/// State of a connection to a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramState {
     /// The platform answers.
     Connected,
-    /// It does not, and the program goes on trying.
+    /// The platform does not answer, and the program keeps trying.
     Degraded,
-    /// Trying cannot help before a person changes something: the program is ended, and started when the channel is
-    /// resumed.
+    /// Only a person can repair it: the engine ends the program, and starts it when the channel resumes.
     Failed,
 }
 
-/// Where something came in, and from whom.
+/// Conversation and sender of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Item {
-    /// Unique for each item of this account, at most 512 bytes; delivered again it has the same key.
+    /// Unique per item of this account, at most 512 bytes; a repeated item has the same key.
     pub key: String,
-    /// Position after this item: what `welcome` hands back once the item is durable.
+    /// Cursor after this item: `welcome` returns it once the item is durable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Key of the conversation: chat, room or thread.
     pub conversation: String,
-    /// What people call it.
+    /// Display name of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Who; none = the platform does not say.
+    /// The sender; none = the platform names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<ItemSender>,
-    /// The platform's id of the message, to reply to.
+    /// The platform's message id, for replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_ref: Option<String>,
 }
 
-/// Who wrote something.
+/// A sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemSender {
     /// Stable id on the platform.
     pub id: String,
-    /// What people call them; the id where it is left out.
+    /// Display name; default: the id.
     #[serde(default)]
     pub display: String,
-    /// It is a bot.
+    /// Whether it is a bot.
     #[serde(default)]
     pub bot: bool,
 }
 
-/// A message that came in.
+/// An inbound message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
-    /// Where and who.
+    /// Conversation and sender.
     #[serde(flatten)]
     pub item: Item,
-    /// The text, whole.
+    /// The whole text.
     #[serde(default)]
     pub text: String,
-    /// It is a direct message to the bot.
+    /// Whether it is a direct message to the bot.
     #[serde(default)]
     pub direct: bool,
-    /// The bot was mentioned, replied to or named.
+    /// Whether the message mentions, names or replies to the bot.
     #[serde(default)]
     pub addressed: bool,
-    /// Forwarded, quoted or edited: it may ask and never decides.
+    /// Whether it is forwarded, quoted or edited. Such a message may ask, but never decides.
     #[serde(default)]
     pub indirect: bool,
-    /// Files that came with it.
+    /// Files of the message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ItemFile>,
-    /// What messages have in common that a person sent as one, for example an album.
+    /// Key that messages share which a person sent as one, for example an album.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
 
-/// A file of a message, still at the platform.
+/// A file of a message, still on the platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemFile {
-    /// What `fetch` asks for it by.
+    /// Reference for `fetch`.
     pub reference: String,
     /// Its name.
     #[serde(default)]
     pub name: String,
-    /// Its media type.
+    /// Media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Its bytes.
+    /// Size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
 }
 
-/// What Leverframe says, on the program's standard input.
+/// A line that Leverframe writes to the program's standard input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum BridgeMessage {
@@ -303,25 +302,25 @@ pub enum BridgeMessage {
         protocol: u32,
         /// Name of the channel.
         channel: String,
-        /// The program is tested: it connects to no platform and acts as `channels conform` describes.
+        /// Whether this is a test: the program connects to no platform and acts as `channels conform` describes.
         conform: bool,
         /// Largest file that goes either way, in bytes.
         max_file_bytes: u64,
     },
-    /// The hello was understood; messages may come now.
+    /// Leverframe accepted the hello; messages may come now.
     Welcome {
-        /// Position of the last item of this account that is durable; none = there is none.
+        /// Cursor of the last durable item of this account; none = there is none.
         cursor: Option<String>,
     },
     /// An inbound item is durable.
     Ack {
-        /// Its key.
+        /// Key of the item.
         key: String,
-        /// What became of it, in one word.
+        /// What the engine did with it, in one word.
         disposition: String,
-        /// It had come before.
+        /// Whether the item had come before.
         repeated: bool,
-        /// A few words for whoever pressed a button.
+        /// A few words for the person who pressed a button.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         feedback: Option<String>,
     },
@@ -329,13 +328,13 @@ pub enum BridgeMessage {
     Send {
         /// Number of the request.
         id: u64,
-        /// The same in each attempt.
+        /// Idempotency key: the same in each attempt.
         key: String,
-        /// Where to.
+        /// Conversation key.
         conversation: String,
         /// The text.
         text: String,
-        /// What it is.
+        /// Format of the text.
         format: TextFormat,
         /// The platform's id of the message that it answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -345,44 +344,44 @@ pub enum BridgeMessage {
     Edit {
         /// Number of the request.
         id: u64,
-        /// Where.
+        /// Conversation key.
         conversation: String,
         /// The platform's id of the message.
         message_ref: String,
-        /// What it says from now on.
+        /// The new text.
         text: String,
-        /// What that is.
+        /// Format of the new text.
         format: TextFormat,
     },
-    /// Send a question with its buttons.
+    /// Send an approval card with its buttons.
     Card {
         /// Number of the request.
         id: u64,
-        /// The same in each attempt.
+        /// Idempotency key: the same in each attempt.
         key: String,
-        /// Where to.
+        /// Conversation key.
         conversation: String,
         /// The text; plain.
         text: String,
-        /// Buttons in order; none = it is decided elsewhere.
+        /// Buttons in order; none = people decide elsewhere.
         buttons: Vec<CardButton>,
     },
-    /// The question is settled: change its message and take its buttons away.
+    /// An approval is settled: change its message and remove its buttons.
     CardUpdate {
         /// Number of the request.
         id: u64,
-        /// Where.
+        /// Conversation key.
         conversation: String,
         /// The platform's id of the message.
         message_ref: String,
-        /// What it says from now on; plain.
+        /// The new text; plain.
         text: String,
     },
     /// Remove a message of the bot.
     Delete {
         /// Number of the request.
         id: u64,
-        /// Where.
+        /// Conversation key.
         conversation: String,
         /// The platform's id of the message.
         message_ref: String,
@@ -391,13 +390,13 @@ pub enum BridgeMessage {
     File {
         /// Number of the request.
         id: u64,
-        /// The same in each attempt.
+        /// Idempotency key: the same in each attempt.
         key: String,
-        /// Where to.
+        /// Conversation key.
         conversation: String,
-        /// Its name, without directories.
+        /// File name without directories.
         name: String,
-        /// Its media type.
+        /// Media type.
         media_type: String,
         /// The whole content, base64.
         data: String,
@@ -407,33 +406,33 @@ pub enum BridgeMessage {
     },
     /// Show that the bot writes. Nobody waits for an answer.
     Typing {
-        /// Where.
+        /// Conversation key.
         conversation: String,
     },
     /// Fetch a file of a message that came in.
     Fetch {
         /// Number of the request.
         id: u64,
-        /// What the message called it.
+        /// Reference of the file from the message.
         reference: String,
         /// Most bytes.
         max_bytes: u64,
     },
-    /// Look whether a send arrived. Only programs with `reconcile` are asked.
+    /// Look up whether a send arrived. Only for programs with `reconcile`.
     LookUp {
         /// Number of the request.
         id: u64,
         /// The key of the send.
         key: String,
-        /// Where to.
+        /// Conversation key.
         conversation: String,
     },
-    /// Answer with `pong`, unless the platform does not answer: then say so with `health`.
+    /// Answer with `pong`, or with `health` if the platform does not answer.
     Ping {
         /// Number of the ping.
         id: u64,
     },
-    /// Finish what was begun, answer, and end within 3 s.
+    /// Finish started work, answer, and exit within 3 s.
     Shutdown,
 }
 

@@ -161,7 +161,7 @@ impl Api {
         Err(CallError::Refused {
             code: 0,
             name: "foreign_host".to_owned(),
-            detail: "the file is not kept at Slack: nothing of ours is sent there".to_owned(),
+            detail: "the file is not at Slack: Leverframe sends no credential there".to_owned(),
             moved_to: None,
         })
     }

@@ -76,7 +76,7 @@ async fn all(catch_up: &CatchUp, gaps: Vec<Gap>) {
             Ok(()) => catch_up.intake.lock().await.position.release(conversation),
             Err(Missed::Refused(why)) => {
                 catch_up.intake.lock().await.position.release(conversation);
-                tracing::info!(%conversation, %why, "the messages missed in a conversation cannot be read");
+                tracing::info!(%conversation, %why, "cannot read the missed messages of a conversation");
                 if !is_gone(&why) {
                     problem = Some(format!("messages missed while away cannot be read: {why}"));
                 }

@@ -198,7 +198,7 @@ async fn receive(
                 match opened {
                     Ok(opened) => replace(receiver, sockets, opened, answers),
                     Err(error @ ChannelError::Transient { .. }) if sockets.current.is_some() => {
-                        tracing::warn!(%error, "the next socket could not be opened yet");
+                        tracing::warn!(%error, "cannot open the next socket yet");
                         sockets.opening = Some(opening(receiver, NEXT_SOCKET_REST));
                     }
                     Err(error) => return Err(error),
@@ -288,7 +288,7 @@ async fn heed(
     match envelope::frame(&text) {
         Frame::Hello { .. } => Ok(()),
         Frame::Unknown { kind } => {
-            tracing::debug!(%kind, "a message of a socket that nothing is known of");
+            tracing::debug!(%kind, "ignoring a socket message of an unknown type");
             Ok(())
         }
         Frame::Disconnect { reason } => match reason.as_str() {
@@ -352,7 +352,7 @@ async fn take(
     let echo = is_command.then(|| echo(&inbound));
     let click = click_place(&inbound);
     let ingested = intake.take(inbound, mark).await.map_err(|problem| {
-        tracing::warn!(%problem, "an envelope could not be stored; it comes again");
+        tracing::warn!(%problem, "cannot store an envelope; Slack sends it again");
         receiver
             .health
             .receive_failing(format!("an event could not be stored: {problem}"));
@@ -396,7 +396,7 @@ async fn tell(api: Api, (conversation, user): (String, String), text: String) {
         params["thread_ts"] = json!(thread);
     }
     if let Err(error) = api.call("chat.postEphemeral", &params).await {
-        tracing::debug!(%error, "the answer to a click could not be shown");
+        tracing::debug!(%error, "cannot show the answer to a click");
     }
 }
 

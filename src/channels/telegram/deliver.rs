@@ -220,7 +220,7 @@ impl Deliverer {
                 return Err(error);
             }
             if as_html && refused_with(&error, "can't parse entities") {
-                tracing::warn!(%error, "markup refused; sending as plain text");
+                tracing::warn!(%error, "Telegram refused the markup; sending plain text");
                 as_html = false;
             } else if target.thread.is_some() && refused_with(&error, "message thread not found") {
                 target.thread = None;

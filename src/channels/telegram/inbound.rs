@@ -90,7 +90,7 @@ pub async fn run(
                         idle.rest(items.len(), 0, asked.elapsed(), poller.poll_timeout)
                     }
                     BatchProgress::NotAll(problem) => {
-                        tracing::warn!(%problem, "updates could not be stored; they will come again");
+                        tracing::warn!(%problem, "cannot store updates; Telegram sends them again");
                         poller.health.cannot_store("Telegram", &problem);
                         Some(Duration::from_secs(1))
                     }
@@ -165,7 +165,7 @@ pub(super) async fn take_in(
     items.sort_by_key(|item| updates::number(item));
     for item in &items {
         let Some(update) = updates::decode(item, &poller.me) else {
-            tracing::warn!("an update without id was skipped");
+            tracing::warn!("skipping an update without an id");
             continue;
         };
         with_id += 1;
@@ -231,7 +231,7 @@ async fn answer_click(
     let answer = api.call("answerCallbackQuery", &params).await;
     if let Err(error @ CallError::Refused { .. }) = &answer {
         // Too late: an answer all the same.
-        tracing::debug!(%error, "a click was not acknowledged in time");
+        tracing::debug!(%error, "acknowledged a click too late");
         return;
     }
     health.optional("answerCallbackQuery", &answer);
@@ -252,7 +252,7 @@ async fn conflict(poller: &Poller, conflicts: u32, description: &str) -> Duratio
     if is_webhook {
         let params = json!({ "drop_pending_updates": false });
         if let Err(error) = poller.api.call("deleteWebhook", &params).await {
-            tracing::warn!(%error, "the webhook could not be removed");
+            tracing::warn!(%error, "cannot remove the webhook");
         }
     }
     let base = poller.conflict_delay * conflicts.min(10);

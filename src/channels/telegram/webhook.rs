@@ -97,7 +97,7 @@ pub async fn run(
         let answer = match update {
             // Strangers knock at every public address: nothing of that is about the bot.
             _ if !genuine => {
-                tracing::debug!("a request without Telegram's secret was refused");
+                tracing::debug!("refused a request without Telegram's secret");
                 answer(401)
             }
             // It would come again for ever.
@@ -107,7 +107,7 @@ pub async fn run(
                 match inbound::take_in(poller, &[update], &mut position, &answers).await {
                     BatchProgress::All | BatchProgress::NothingWithId => answer(200),
                     BatchProgress::NotAll(problem) => {
-                        tracing::warn!(%problem, "an update could not be stored; it will come again");
+                        tracing::warn!(%problem, "cannot store an update; Telegram sends it again");
                         poller.health.cannot_store("Telegram", &problem);
                         answer(503)
                     }

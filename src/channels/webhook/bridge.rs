@@ -231,7 +231,7 @@ impl Receiver {
             &request.headers,
             &request.body,
         ) {
-            tracing::warn!(channel = %self.channel, %fault, "a request is not genuine");
+            tracing::warn!(channel = %self.channel, %fault, "refused a request that is not genuine");
             // Strangers knock at every public address. Before the system was heard once, it may be its secret that is wrong.
             let is_ours = matches!(fault, SignatureFault::Time(_));
             if is_ours || !self.met.load(Ordering::Relaxed) {
@@ -315,7 +315,7 @@ impl Receiver {
             Ok(parts) => parts?,
             Err(problem) => {
                 // The request waits, as for a message that is new.
-                tracing::warn!(channel = %self.channel, %problem, "earlier replies cannot be read");
+                tracing::warn!(channel = %self.channel, %problem, "cannot read earlier replies");
                 return None;
             }
         };
@@ -324,7 +324,7 @@ impl Receiver {
             match outgoing(self.port.as_ref(), part).await {
                 Ok((message, _)) => messages.push(message),
                 Err(problem) => {
-                    tracing::warn!(channel = %self.channel, %problem, "a part is not sent again");
+                    tracing::warn!(channel = %self.channel, %problem, "cannot send a part again");
                 }
             }
         }

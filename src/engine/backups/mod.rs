@@ -63,7 +63,7 @@ async fn look(engine: &Engine, settings: &BackupSettings) -> Duration {
     let made = match made(engine).await {
         Ok(made) => made,
         Err(problem) => {
-            tracing::warn!(%problem, "cannot read which backups there are");
+            tracing::warn!(%problem, "cannot list the backups");
             return LONGEST_SLEEP;
         }
     };
@@ -179,21 +179,21 @@ fn is_removed(made: &MadeBackup) -> bool {
             return path.parent().is_some_and(Path::is_dir);
         }
         Ok(_) => {
-            tracing::warn!(path = %path.display(), "is another backup now, so it stays");
+            tracing::warn!(path = %path.display(), "keeping an old backup file: it is another backup now");
             return true;
         }
         Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "is no backup of ours any more, so it stays");
+            tracing::warn!(path = %path.display(), %error, "keeping an old backup file: it is not a backup of Leverframe any more");
             return true;
         }
     }
     match std::fs::remove_file(&path) {
         Ok(()) => {
-            tracing::info!(path = %path.display(), "an old backup is removed");
+            tracing::info!(path = %path.display(), "removed an old backup");
             true
         }
         Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "an old backup cannot be removed");
+            tracing::warn!(path = %path.display(), %error, "cannot remove an old backup");
             false
         }
     }

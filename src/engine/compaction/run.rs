@@ -95,7 +95,9 @@ pub async fn pass(
     occasion: Occasion,
 ) -> Result<Pass, StoreError> {
     if engine.is_held() || engine.emergency.is_quarantined() {
-        return Ok(Pass::NotNow("the engine is held; release it first"));
+        return Ok(Pass::NotNow(
+            "an emergency stop or a quarantine is in force; release it first",
+        ));
     }
     if !engine.may_begin() {
         return Ok(Pass::NotNow("the process is about to stop"));
@@ -231,7 +233,7 @@ async fn prepare(
     let (model, model_id) = match engine.models.limited(&name) {
         Ok(found) => found,
         Err(error) => {
-            tracing::warn!(%session, %error, "not compacted: its model cannot be asked");
+            tracing::warn!(%session, %error, "not compacted: cannot ask its model");
             return Ok(Err(Pass::NotNow("its model is not configured")));
         }
     };
@@ -590,7 +592,7 @@ impl Work<'_> {
         found.facts.retain(|fact| fact.text.len() <= MAX_TEXT);
         let (empty, long) = (found.empty, read - found.facts.len());
         if empty + long > 0 {
-            tracing::warn!(compaction = %id, empty, long, "left out facts that say nothing or are too long");
+            tracing::warn!(compaction = %id, empty, long, "left out facts that are empty or too long");
         }
         let of_summary = estimate::calibrated(estimate::text(&summary), self.ratio);
         let committed = self

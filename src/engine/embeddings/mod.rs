@@ -82,7 +82,7 @@ impl Asker<'_> {
         };
         tokio::select! {
             () = engine.shutdown.cancelled() => "the process was stopped".to_owned(),
-            _ = held.wait_for(Option::is_some) => "model calls are held".to_owned(),
+            _ = held.wait_for(Option::is_some) => "an emergency stop blocks model calls".to_owned(),
             () = late => format!("no embedding came within {} s", PATIENCE.as_secs()),
         }
     }
@@ -163,7 +163,7 @@ async fn call(
         failed: asked.is_err(),
     };
     if let Err(error) = engine.store.write(settle).await {
-        tracing::warn!(%error, "a call for embeddings counts as it was reserved");
+        tracing::warn!(%error, "cannot settle an embedding call; its whole reservation counts");
     }
     asked
 }
@@ -204,7 +204,7 @@ pub async fn meaning(
         return Ok(None);
     }
     if engine.is_held() || engine.shutdown.is_cancelled() {
-        return Err("model calls are held".to_owned());
+        return Err("an emergency stop blocks model calls".to_owned());
     }
     let held = &engine.embeddings;
     if let Some(known) = held.known(text) {
@@ -296,7 +296,7 @@ pub async fn run(engine: Engine) {
             match pass(&engine, &embedder, &mut after).await {
                 Ok(()) => failures = 0,
                 Err(failed) => {
-                    tracing::warn!(why = %failed.why, "memories are not embedded");
+                    tracing::warn!(why = %failed.why, "cannot embed memories");
                     failures += 1;
                     let wait = doubled(BACKOFF, failures, LONGEST);
                     sleep = failed.wait.unwrap_or(wait).clamp(BACKOFF, LONGEST);
@@ -374,7 +374,7 @@ async fn pass(
                     if refused == REFUSED {
                         return Err(failed);
                     }
-                    tracing::warn!(memory = ?found.first().map(|text| text.id), "its text is not embedded");
+                    tracing::warn!(memory = ?found.first().map(|text| text.id), "cannot embed the text of a memory");
                 }
             }
             singly = singly.saturating_sub(1);

@@ -28,7 +28,7 @@ pub async fn look(
     let drills = match engine.store.read(|reader| reader.escalation_drills()).await {
         Ok(drills) => drills,
         Err(error) => {
-            tracing::warn!(%error, "cannot read which drills run");
+            tracing::warn!(%error, "cannot read the running drills");
             return None;
         }
     };
@@ -36,7 +36,7 @@ pub async fn look(
     for drill in drills.into_iter().filter(|drill| drill.ended_at.is_none()) {
         match advance(engine, posts, on_call, drill, now).await {
             Ok(at) => next = next.into_iter().chain(at).min(),
-            Err(error) => tracing::warn!(%error, "a drill could not go on"),
+            Err(error) => tracing::warn!(%error, "cannot continue a drill"),
         }
     }
     next

@@ -49,7 +49,7 @@ pub async fn look(
     for approval in waiting.approvals {
         match one.escalate(approval).await {
             Ok(at) => next = next.into_iter().chain(at).min(),
-            Err(error) => tracing::warn!(%error, "a question could not be escalated"),
+            Err(error) => tracing::warn!(%error, "cannot escalate an approval"),
         }
     }
     next
@@ -106,7 +106,7 @@ impl Escalator<'_> {
             let due = self.due(&approval, policy);
             command.next = due.and_then(|(index, at)| self.next(policy, index, at));
             tracing::info!(approval = %approval.id, step = step.step, to = %step.to, outcome = step.outcome.as_str(), %at,
-                "a question escalates");
+                "escalating an approval");
             if !self.engine.persist(command).await? {
                 return Ok(None);
             }

@@ -283,7 +283,7 @@ fn follow(engine: &Engine, request: String, turn: ContinuationId, session: Sessi
     engine.spawn(async move {
         tokio::select! {
             done = decided(&own, &request) => if let Err(error) = done {
-                tracing::warn!(%error, continuation = %turn, "a job does not go on by itself");
+                tracing::warn!(%error, continuation = %turn, "cannot continue a job");
                 return;
             },
             () = own.shutdown.cancelled() => return,

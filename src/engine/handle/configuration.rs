@@ -41,7 +41,7 @@ pub async fn reload(
     if !engine.settings.source.values.is_empty() && !file.exists() {
         // Without a file everything would fall back to its default.
         return Err(
-            Problem::invalid(format!("{} does not exist any more", file.display()))
+            Problem::invalid(format!("{} no longer exists", file.display()))
                 .hint("the previous configuration stays in use"),
         );
     }
@@ -79,7 +79,7 @@ pub async fn reload(
     engine.write(record).await?;
     engine.configure(settings, models);
     if let Err(problem) = mcp::reconfigure(&engine.current(), &engine.settings).await {
-        tracing::error!(%problem, "the tool servers of the new configuration cannot be put into use");
+        tracing::error!(%problem, "cannot use the tool servers of the new configuration");
     }
     for change in &report.changes {
         tracing::info!(key = %change.key, effect = %change.effect, by = %caller.actor.label(), "setting changed");

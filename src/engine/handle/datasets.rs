@@ -181,7 +181,7 @@ pub async fn finish(engine: &Engine, by: &Caller, id: DatasetUploadId) -> Result
     };
     let made = kept::add(engine, new).await;
     if let Err(error) = tokio::fs::remove_file(&path).await {
-        tracing::warn!(%error, "an uploaded file stays until the next start");
+        tracing::warn!(%error, "cannot remove an uploaded file; the next start removes it");
     }
     made
 }

@@ -80,7 +80,7 @@ pub async fn decide(
             "too late to take it back",
             format!("{approval_id} was used: the call has started"),
         )
-        .hint("a rule or permission made with it can still be removed"));
+        .hint("you can still remove a rule or grant that came with it"));
     }
     decision::outcome(approval_id, report)
 }
@@ -223,9 +223,9 @@ fn check_life(request: &DecisionRequest) -> Result<(), Problem> {
     match request.expires_in_seconds {
         None => Ok(()),
         Some(_) if !allows_shape(request.scope) => Err(Problem::invalid(
-            "`expires_in_seconds` is how long a permission for the shape holds: it goes with the scope `turn` or `session`",
+            "`expires_in_seconds` is the life of a session grant: it needs the scope `turn` or `session`",
         )
-        .hint("a rule has `expires_in_seconds` of its own")),
+        .hint("a rule has its own `expires_in_seconds`")),
         Some(seconds) if seconds > MAX_LIFE_SECONDS => Err(Problem::invalid(format!(
             "`expires_in_seconds` is {seconds}: expected 0 (as long as the turn or session lasts) to {MAX_LIFE_SECONDS}"
         ))),
@@ -247,7 +247,7 @@ fn grant_ends(engine: &Engine, request: &DecisionRequest) -> Option<Timestamp> {
 fn not_for_the_session(why: &str) -> Problem {
     Problem::not_offered(
         "not offered",
-        format!("this shape cannot be allowed for longer than this call: {why}"),
+        format!("this call can only be allowed once: {why}"),
     )
     .hint("approve it once")
 }

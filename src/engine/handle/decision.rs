@@ -64,7 +64,7 @@ pub async fn follow_up(engine: &Engine, approval: &Approval, decision: DecisionK
     if approval.kind == ApprovalKind::ServerPin
         && let Err(problem) = mcp::settled(engine, &approval.requester.display).await
     {
-        tracing::error!(%problem, "what is trusted of tool servers cannot be put into use");
+        tracing::error!(%problem, "cannot apply the new trust in tool servers");
     }
     if let Some(session_id) = approval.session_id
         && matches!(decision, DecisionKind::Deny | DecisionKind::DenyAndStop)
@@ -73,7 +73,7 @@ pub async fn follow_up(engine: &Engine, approval: &Approval, decision: DecisionK
         let pause = PauseFlooded { session_id, floods };
         if let Err(error) = engine.store.write(pause).await {
             // The next turn is not begun before it was looked at again.
-            tracing::warn!(session = %session_id, %error, "cannot look at the denials");
+            tracing::warn!(session = %session_id, %error, "cannot count the denials");
         }
     }
 }
@@ -101,13 +101,13 @@ pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem
         DecideOutcome::Expired => Err(Problem::new(
             ProblemKind::Gone,
             "expired",
-            format!("{id} was not answered in time"),
+            format!("nobody decided {id} before its deadline"),
         )
         .hint(
             "retry the continuation to be asked again; a call of an external agent can be allowed for the next time: \
              `leverframe approvals allow-later ID`",
         )),
-        DecideOutcome::NotPending(state) => Err(Problem::conflict("not waiting any more",
+        DecideOutcome::NotPending(state) => Err(Problem::conflict("no longer pending",
             format!("{id} is {state}"),
         )),
     }

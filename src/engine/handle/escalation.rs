@@ -78,10 +78,10 @@ pub async fn drill(
         )));
     };
     if engine.emergency.is_quarantined() || engine.is_held() {
-        return Err(Problem::invalid(
-            "nothing is sent now: an emergency stop or a quarantine holds it",
-        )
-        .hint("release it first"));
+        return Err(
+            Problem::invalid("an emergency stop or a quarantine blocks all sends")
+                .hint("release it first"),
+        );
     }
     let drill = EscalationDrill {
         channel: request.channel,

@@ -50,7 +50,7 @@ pub async fn look_at_files<T: Send + 'static>(
 ) -> Result<T, Problem> {
     let task = tokio::task::spawn_blocking(work);
     task.await
-        .map_err(|error| Problem::internal(format!("files cannot be looked at: {error}")))
+        .map_err(|error| Problem::internal(format!("cannot read the files: {error}")))
 }
 
 /// What tools did to files, the newest first.

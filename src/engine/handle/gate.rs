@@ -350,7 +350,7 @@ async fn answer(
                 event = events.recv() => event,
                 () = tokio::time::sleep_until(deadline) => {
                     end(engine, id, GONE).await;
-                    return Ok(reply.deny("nobody decided in time"));
+                    return Ok(reply.deny("nobody decided before the deadline"));
                 }
                 () = engine.shutdown.cancelled() => return Err(stopping()),
             };
@@ -390,7 +390,7 @@ fn verdict(engine: &Engine, reply: &Reply, turn: &Continuation) -> GateAnswer {
     let reason = match (call.state, &call.decision) {
         // An answer in place of the call, or a reason of a person, is what the agent reads.
         (_, Some(decision)) if decision.answer.is_some() => decision.answer.clone(),
-        (ToolCallState::Expired, _) => Some("nobody decided in time".to_owned()),
+        (ToolCallState::Expired, _) => Some("nobody decided before the deadline".to_owned()),
         _ => call.result.clone().or(why),
     };
     reply.deny(reason.unwrap_or_else(|| format!("the call is {}", call.state)))
@@ -603,7 +603,7 @@ async fn end_unless_back(engine: &Engine, request: &str) {
     match turn {
         Ok(Some(turn)) => end(engine, turn.continuation_id, GONE).await,
         Ok(None) => {}
-        Err(error) => tracing::warn!(%error, "a question that nobody waits for stays open"),
+        Err(error) => tracing::warn!(%error, "cannot withdraw an abandoned question"),
     }
 }
 
@@ -613,7 +613,7 @@ async fn end(engine: &Engine, id: ContinuationId, why: &str) {
         Ok(_) => {}
         // It ended meanwhile.
         Err(problem) if problem.kind == ProblemKind::Conflict => {}
-        Err(problem) => tracing::warn!(continuation = %id, %problem, "a question stays open"),
+        Err(problem) => tracing::warn!(continuation = %id, %problem, "cannot close a question"),
     }
 }
 

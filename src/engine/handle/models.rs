@@ -82,8 +82,8 @@ pub async fn discover(engine: &Engine, caller: &Caller) -> Discovery {
 }
 
 fn stopped() -> Problem {
-    Problem::conflict("held", "model calls are held: no model is asked")
-        .hint("`leverframe release` lets work go on")
+    Problem::conflict("emergency stop", "an emergency stop blocks model calls")
+        .hint("`leverframe release` resumes all work")
 }
 
 fn cancelled() -> Problem {

@@ -223,6 +223,6 @@ impl Trial {
 pub async fn remove_left(engine: &Engine) {
     let place = engine.rehearsals();
     if let Err(problem) = look_at_files(move || scratch::remove_all(&place)).await {
-        tracing::error!(why = %problem.detail, "copies of workspaces from rehearsals stay");
+        tracing::error!(why = %problem.detail, "cannot remove workspace copies of rehearsals");
     }
 }

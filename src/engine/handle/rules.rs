@@ -103,7 +103,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, id: RuleId) -> Result<Rule
     Ok(id)
 }
 
-/// Takes a permission for a shape back.
+/// Takes a session grant back.
 pub async fn remove_grant(
     engine: &Engine,
     caller: &Caller,

@@ -155,7 +155,7 @@ async fn tell(engine: &Engine, observers: &[Observer], event: &Event) {
         .read(move |reader| reader.hook_facts(session, continuation, call))
         .await
         .unwrap_or_else(|error| {
-            tracing::warn!(%error, "observers are told without what the event is about");
+            tracing::warn!(%error, "cannot read the subject of an event; observers get the event without it");
             HookFacts::default()
         });
     let document = document_of(point, event, facts);

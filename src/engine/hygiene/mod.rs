@@ -42,11 +42,11 @@ pub async fn run(engine: Engine) {
         if free && !taken_up {
             match take_up(&engine).await {
                 Ok(()) => taken_up = true,
-                Err(error) => tracing::warn!(%error, "what a run of hygiene left is not taken up"),
+                Err(error) => tracing::warn!(%error, "cannot finish an interrupted hygiene run"),
             }
         }
         if free && let Err(error) = note_day(&engine).await {
-            tracing::warn!(%error, "the sizes of the day are not noted");
+            tracing::warn!(%error, "cannot record the sizes of the day");
         }
         let is_held = held.borrow_and_update().is_some();
         let mut sleep = LONGEST_SLEEP;
@@ -57,11 +57,11 @@ pub async fn run(engine: Engine) {
                     sleep = sleep.min(Duration::from_millis(due_in));
                 } else if let Err(problem) = run_now(&engine, ActorRef::engine(), false).await {
                     // Looked at again later.
-                    tracing::warn!(%problem, "hygiene did not end well");
+                    tracing::warn!(%problem, "memory hygiene failed");
                 }
             }
             Ok(_) => {}
-            Err(problem) => tracing::warn!(%problem, "cannot read when hygiene ran"),
+            Err(problem) => tracing::warn!(%problem, "cannot read when memory hygiene last ran"),
         }
         tokio::select! {
             () = tokio::time::sleep(sleep) => {}
@@ -164,7 +164,7 @@ fn under_way() -> Problem {
         "hygiene is under way",
         "two at once would count the same memories",
     )
-    .hint("try again when it has ended; `leverframe memory hygiene` says so")
+    .hint("try again when it has ended; `leverframe memory hygiene` shows that")
 }
 
 /// What a run would do now.
@@ -218,11 +218,11 @@ pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<Hygiene
     let run = engine.write(ended).await?;
     drop(only);
     if let Err(error) = note_growth(engine).await {
-        tracing::warn!(%error, "the sizes after hygiene are not noted");
+        tracing::warn!(%error, "cannot record the sizes after memory hygiene");
     }
     match (&refused, &run.report.note) {
         (Some(why), _) => {
-            tracing::warn!(%why, "hygiene was not begun");
+            tracing::warn!(%why, "memory hygiene did not start");
             set_problem(engine, Some(why.clone())).await;
         }
         (None, Some(why)) => {
@@ -238,7 +238,7 @@ pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<Hygiene
                 removed = run.report.removed,
                 freed_bytes = run.freed_bytes,
                 duration_ms = run.duration_ms,
-                "memory tidied"
+                "memory hygiene ended"
             );
             set_problem(engine, None).await;
         }
@@ -260,19 +260,19 @@ pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<Hyg
         HygieneState::Running => return Err(under_way()),
         HygieneState::Undone => {
             return Err(Problem::conflict(
-                "taken back already",
-                format!("{id} was taken back, {} memories came back", run.restored),
+                "undone already",
+                format!("{id} was undone: {} memories restored", run.restored),
             ));
         }
         HygieneState::Removed => {
             return Err(over(format!(
-                "what {id} archived is removed for good since {}",
+                "the engine removed for good what {id} archived, at {}",
                 run.undo_until
             )));
         }
         HygieneState::Done | HygieneState::Stopped if engine.clock.now() >= run.undo_until => {
             return Err(over(format!(
-                "{id} could be taken back until {}",
+                "{id} could be undone until {}",
                 run.undo_until
             )));
         }
@@ -282,7 +282,7 @@ pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<Hyg
     engine.write(begin).await?;
     let run = restore(engine, id).await?;
     if let Err(error) = note_growth(engine).await {
-        tracing::warn!(%error, "the sizes after an undo are not noted");
+        tracing::warn!(%error, "cannot record the sizes after an undo");
     }
     Ok(run)
 }
@@ -299,7 +299,7 @@ async fn restore(engine: &Engine, id: HygieneRunId) -> Result<HygieneRun, StoreE
     }
     crate::crash_point!("hygiene.pre_end");
     let run = engine.store.write(EndUndo { id }).await?;
-    tracing::info!(run = %id, restored = run.restored, "hygiene taken back");
+    tracing::info!(run = %id, restored = run.restored, "hygiene run undone");
     Ok(run)
 }
 
@@ -314,7 +314,7 @@ fn too_much(scopes: &[HygieneExcess]) -> String {
         })
         .collect();
     format!(
-        "hygiene waits for a person: it would archive {} at once because they are old: is the clock right?",
+        "hygiene waits for a person: it would archive {} at once because of their age. Is the clock right?",
         scopes.join(" and ")
     )
 }

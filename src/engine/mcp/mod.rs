@@ -63,7 +63,7 @@ pub async fn run(engine: Engine) {
                 }
             }
         }
-        Err(error) => tracing::error!(%error, "what is known of tool servers cannot be read"),
+        Err(error) => tracing::error!(%error, "cannot read what is stored about tool servers"),
     }
     watch(engine, changes).await;
 }
@@ -132,7 +132,7 @@ async fn watch(engine: Engine, mut changes: tokio::sync::broadcast::Receiver<Str
             if status.is_some_and(|status| status.state == McpServerState::Running)
                 && let Err(problem) = look(&engine, &name).await
             {
-                tracing::debug!(server = %name, %problem, "a tool server cannot be looked at");
+                tracing::debug!(server = %name, %problem, "cannot look at a tool server");
             }
             announce(&engine, &name);
         }
@@ -150,7 +150,7 @@ async fn contact(engine: Engine, name: String) {
         () = engine.shutdown.cancelled() => return,
     };
     if let Err(problem) = looked {
-        tracing::warn!(server = %name, %problem, "a tool server cannot be reached");
+        tracing::warn!(server = %name, %problem, "cannot reach a tool server");
     }
     announce(&engine, &name);
 }
@@ -263,7 +263,7 @@ async fn record(
         };
         let asks = engine.write(order).await?;
         if asks {
-            tracing::warn!(server = %name, "a tool server offers what nobody trusts: agents do not get it before an operator has looked");
+            tracing::warn!(server = %name, "a tool server offers something untrusted: agents do not get it before an operator trusts it");
             engine.scheduler.deadlines_changed();
         }
     }

@@ -42,11 +42,11 @@ pub fn nameless(settings: &Settings) -> Option<Finding> {
     Some(warn(
         "people",
         format!(
-            "self_approval = \"never\" goes by person, and allowed_users has {}{more} under no name",
+            "self_approval = \"never\" compares persons, and no person has {}{more} of allowed_users",
             names.join(", ")
         ),
         format!(
-            "add `{first}` to the `ids` of whoever that is under [people]; role = \"user\" lets them ask only"
+            "add `{first}` to the `ids` of that person under [people]; with role = \"user\" they can only ask"
         ),
     ))
 }
@@ -84,6 +84,6 @@ pub fn look(settings: &Settings, operators: &[String]) -> Option<Finding> {
             "{setting} by person, and {} acted here under no name",
             unnamed.join(", ")
         ),
-        format!("add `{first}` to the `ids` of whoever that is under [people]"),
+        format!("add `{first}` to the `ids` of that person under [people]"),
     ))
 }

@@ -208,7 +208,7 @@ pub async fn consult(
     let policy_context = match PolicyContext::read(engine, rows).await {
         Ok(policy_context) => policy_context,
         Err(error) => {
-            tracing::warn!(%error, "no look into the response cache");
+            tracing::warn!(%error, "cannot look into the response cache");
             return ask();
         }
     };

@@ -88,7 +88,7 @@ async fn begin_what_is_due(engine: &Engine) -> Option<Timestamp> {
             }
             let name = routine.name.clone();
             if let Err(error) = begin(engine, routine).await {
-                tracing::error!(routine = %name, %error, "cannot begin a routine");
+                tracing::error!(routine = %name, %error, "cannot start a routine");
                 return next;
             }
         }

@@ -69,7 +69,7 @@ pub async fn load(engine: &Engine) -> Result<(), Problem> {
         Ok(Ok(())) => Ok(()),
         // Agents have the texts all the same.
         Ok(Err(error)) => {
-            tracing::error!(%error, "programs of agents do not see the files of skills");
+            tracing::error!(%error, "cannot write the files of skills for programs of agents");
             Ok(())
         }
         Err(error) => Err(Problem::internal(format!(
@@ -174,7 +174,7 @@ async fn scanned(engine: &Engine) -> Result<Vec<FoundSkill>, Problem> {
         })
     });
     task.await
-        .map_err(|error| Problem::internal(format!("skills cannot be looked at: {error}")))
+        .map_err(|error| Problem::internal(format!("cannot read the skills: {error}")))
 }
 
 fn skill(found: Option<&FoundSkill>, trusted: Option<&TrustedSkill>) -> Option<Skill> {

@@ -39,7 +39,7 @@ pub async fn place(engine: &Engine, rows: &TurnRows) {
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = placed {
-            tracing::warn!(continuation = %rows.id, path = %attachment.path, %error, "cannot put an attached file into the workspace");
+            tracing::warn!(continuation = %rows.id, path = %attachment.path, %error, "cannot write an attached file to the workspace");
         }
     }
 }
@@ -55,7 +55,7 @@ pub async fn remove_copies(engine: &Engine) {
                 .await
                 .unwrap_or(false);
             if is_gone && let Err(error) = std::fs::remove_dir_all(&copies) {
-                tracing::warn!(continuation = %id, %error, "the files of a removed message are still in the workspace");
+                tracing::warn!(continuation = %id, %error, "cannot remove the files of a removed message from the workspace");
             }
         }
     }

@@ -25,7 +25,7 @@ pub async fn close(engine: &Engine, continuation: ContinuationId, ended: Result<
         open_call::settle(engine, continuation, "the turn ended first").await;
         // An answer that came too late to be recorded was paid for all the same.
         if let Err(unsettled) = open_call::settle_abandoned_calls(engine, continuation).await {
-            tracing::warn!(%continuation, %unsettled, "a model call stays reserved");
+            tracing::warn!(%continuation, %unsettled, "cannot settle a model call; its reservation stays");
         }
         match error {
             // The store's word stands where another has ended the turn.
@@ -41,10 +41,10 @@ pub async fn close(engine: &Engine, continuation: ContinuationId, ended: Result<
     while let Err(error) = put_down(engine, continuation, &ended).await {
         if matches!(error, StoreError::Closed) || engine.shutdown.is_cancelled() {
             // The next start finds it running and interrupts it.
-            tracing::warn!(%continuation, %error, "a turn is left to the next start");
+            tracing::warn!(%continuation, %error, "cannot end a turn now; the next start ends it");
             return;
         }
-        tracing::error!(%continuation, %error, "a turn without a driver cannot be interrupted; tried again");
+        tracing::error!(%continuation, %error, "cannot interrupt a turn without a driver; trying again");
         failures = failures.saturating_add(1);
         tokio::select! {
             () = engine.shutdown.cancelled() => {}
@@ -91,7 +91,7 @@ async fn put_down(
     let Err(error) = engine.persist(interrupt).await else {
         return Ok(());
     };
-    tracing::error!(%continuation, %error, "only the turn is recorded, not its calls in flight");
+    tracing::error!(%continuation, %error, "cannot record the calls in flight of a turn, only the turn");
     let put_down = Yield {
         continuation_id: continuation,
         epoch,

@@ -215,7 +215,7 @@ pub fn evaluate_at(
         return refuse(ToolCallState::Failed, content, &rule);
     }
     let Some(settings) = engine.settings.channels.get(place.channel) else {
-        let content = format!("channel `{}` is not configured any more", place.channel);
+        let content = format!("channel `{}` is no longer configured", place.channel);
         return refuse(ToolCallState::Failed, content, "no such channel");
     };
     let workspace = match place.external {
@@ -240,7 +240,7 @@ pub fn evaluate_at(
     }))
     .unwrap_or_else(|_| {
         Err(PrepareError::Invalid(
-            "the tool stopped on a defect of ours (a panic; see the log). Nothing ran".to_owned(),
+            "a fault in Leverframe stopped the tool (a panic; see the log). Nothing ran".to_owned(),
         ))
     });
     let mut plan = match prepared {

@@ -54,7 +54,7 @@ pub async fn show(engine: &Engine, content: String, is_window: bool) -> ResultEx
         },
         // The result counts more than its middle: the call ran, and its outcome must be recorded.
         Err(error) => {
-            tracing::warn!(%error, "a large result cannot be kept; it is shortened instead");
+            tracing::warn!(%error, "cannot store a large result; cutting it");
             ResultExcerpt {
                 content: shorten(content),
                 stored: None,

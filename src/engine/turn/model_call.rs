@@ -123,7 +123,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> Result<Outcome, TurnError
                 if !gave_up.is_empty() {
                     let why: Vec<String> = gave_up.iter().map(describe).collect();
                     let note = format!("{}; {name} stood in", why.join("; "));
-                    tracing::warn!(continuation = %rows.id, %note, "another model stood in");
+                    tracing::warn!(continuation = %rows.id, %note, "a fallback model answered");
                     reply.notes.push(note);
                 }
                 return Ok(Outcome::Answered(reply));

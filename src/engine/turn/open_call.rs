@@ -86,7 +86,7 @@ pub async fn settle(engine: &Engine, id: ContinuationId, why: &str) {
         Ok(()) | Err(StoreError::Conflict { .. }) => {}
         // The next start settles it at its reservation.
         Err(error) => {
-            tracing::warn!(continuation = %id, %error, "a dropped model call stays reserved");
+            tracing::warn!(continuation = %id, %error, "cannot settle a dropped model call; its reservation stays");
         }
     }
 }

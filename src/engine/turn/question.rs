@@ -53,7 +53,7 @@ async fn withdraw(engine: &Engine, session: SessionId, approval_id: ApprovalId, 
     match engine.persist(WithdrawQuestion { approval_id, to }).await {
         Ok(true) => engine.wake(session),
         Ok(false) => {}
-        Err(error) => tracing::warn!(approval = %approval_id, %error, "a question stays open"),
+        Err(error) => tracing::warn!(approval = %approval_id, %error, "cannot close a question"),
     }
     engine.scheduler.deadlines_changed();
 }
@@ -132,7 +132,7 @@ pub async fn ask(
             },
             () = over => {
                 open.withdraw(ApprovalState::Expired).await;
-                return Err("nobody answered in time".to_owned());
+                return Err("nobody answered before the deadline".to_owned());
             }
             () = engine.shutdown.cancelled() => {
                 open.withdraw(ApprovalState::Revoked).await;
@@ -182,6 +182,6 @@ fn answer(approval: &Approval) -> Result<String, String> {
             let because = reason.map(|why| format!(": {why}")).unwrap_or_default();
             Err(format!("the operator does not answer{because}"))
         }
-        None => Err("nobody answered in time".to_owned()),
+        None => Err("nobody answered before the deadline".to_owned()),
     }
 }

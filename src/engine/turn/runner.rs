@@ -44,7 +44,7 @@ async fn claim(engine: &Engine, session_id: SessionId) -> ClaimOutcome {
         Ok(None) => ClaimOutcome::Nothing,
         Err(StoreError::Full(_)) => ClaimOutcome::NotNow,
         Err(error) => {
-            tracing::error!(session = %session_id, %error, "cannot claim");
+            tracing::error!(session = %session_id, %error, "cannot claim the next turn of a session");
             ClaimOutcome::Nothing
         }
     }

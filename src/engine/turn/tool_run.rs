@@ -276,7 +276,7 @@ pub async fn start_and_run(
             return refuse(
                 engine,
                 &row,
-                "denied by policy: this call is not allowed here any more".to_owned(),
+                "denied by policy: this call is no longer allowed here".to_owned(),
             )
             .await;
         }
@@ -561,7 +561,7 @@ async fn execute(
     };
     // The payload of a panic is not shown: it could quote outside text or a secret.
     ended.unwrap_or_else(|_| ToolOutcome {
-        content: "the tool stopped on a defect of ours (a panic; see the log)".to_owned(),
+        content: "a fault in Leverframe stopped the tool (a panic; see the log)".to_owned(),
         is_error: true,
         disposition: EffectDisposition::Unknown,
         partial: false,

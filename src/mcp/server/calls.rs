@@ -194,7 +194,7 @@ impl Drop for BegunTurn {
                 reason: Some("the caller stopped waiting for the answer".to_owned()),
             };
             if let Err(problem) = own.execute(cancel, None).await {
-                tracing::debug!(%problem, "the turn of a caller that went away is not cancelled");
+                tracing::debug!(%problem, "cannot cancel the turn of a disconnected caller");
             }
         });
     }

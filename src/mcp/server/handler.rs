@@ -27,7 +27,7 @@ use crate::protocol::tool::ToolDefinition;
 use crate::protocol::trace_parent::TraceParent;
 
 const INSTRUCTIONS: &str = "Agents and tools behind the policy of an operator. A call may wait for an operator's approval: \
-that is normal, nobody who calls can approve, and asking again does not help. Calls that last give back a continuation_id \
+that is normal. You cannot approve it, and calling again does not help. A long call returns a continuation_id \
 for await_continuation.";
 
 /// What the callers of one process have in common.

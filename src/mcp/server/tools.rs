@@ -41,24 +41,24 @@ pub enum SessionTool {
     StartSession,
 }
 
-/// What tools take that can be called again with the same key.
+/// Arguments of tools that a caller can repeat with the same key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Keyed {
-    /// A repeated call with the same key gets the first one's result; 1 to 255 bytes.
+    /// A repeated call with the same key returns the result of the first one; 1 to 255 bytes.
     #[serde(default)]
     pub idempotency_key: Option<String>,
 }
 
-/// What tools take beside the fields of their request: nothing.
+/// Arguments beside the fields of the request: none.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Nothing {}
 
-/// What `await_continuation` takes.
+/// Arguments of `await_continuation`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AwaitArguments {
-    /// Which turn.
+    /// Continuation id.
     pub continuation_id: ContinuationId,
-    /// Milliseconds to wait, 25 000 when left out; more than 55 000 counts as 55 000.
+    /// Milliseconds to wait, default 25 000; a value above 55 000 counts as 55 000.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
@@ -100,21 +100,21 @@ impl SessionTool {
     const fn description(self) -> &'static str {
         match self {
             Self::Ask => {
-                "Ask an agent one question in a session of its own. Waits up to 55 s for the answer; then await_continuation \
-                 goes on waiting."
+                "Ask an agent one question in a new session. Waits up to 55 s for the answer; then await_continuation \
+                 continues the wait."
             }
             Self::AwaitContinuation => {
-                "Wait for the end of a turn, and get its answer. Giving up the wait does not end the turn."
+                "Wait for the end of a turn and get its answer. The turn goes on when the wait ends first."
             }
-            Self::Cancel => "End a turn that is not ended; its tools are killed.",
-            Self::EndSession => "End one of your sessions; its open turns are cancelled.",
-            Self::GetSession => "One of your sessions: state and open turn.",
-            Self::ListSessions => "Your sessions, newest change first.",
-            Self::Resume => "Let an interrupted turn go on. Waits up to 55 s for its answer.",
+            Self::Cancel => "Cancel a turn that has not ended and kill its tools.",
+            Self::EndSession => "End one of your sessions and cancel its open turns.",
+            Self::GetSession => "Get one of your sessions: its state and open turn.",
+            Self::ListSessions => "List your sessions, newest change first.",
+            Self::Resume => "Continue an interrupted turn. Waits up to 55 s for its answer.",
             Self::SendMessage => {
-                "Send a message to the agent of a session; returns at once. One turn of a session is open at a time."
+                "Send a message to the agent of a session; returns at once. A session has one open turn at a time."
             }
-            Self::StartSession => "Open a session with an agent that remembers what is said in it.",
+            Self::StartSession => "Open a session with an agent, which remembers the conversation.",
         }
     }
 

@@ -8,23 +8,23 @@ use crate::protocol::enums::{ContinuationState, SessionState, ToolCallState};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::session::{Continuation, ErrorBody, Session, Usage};
 
-/// Where a turn stands.
+/// State of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnStatus {
-    /// It waits for its turn, or is worked on.
+    /// It waits for its start, or runs.
     Running,
-    /// An operator has to decide something. It goes on by itself then; nobody who calls can decide.
+    /// An operator must decide something; then the turn goes on by itself. MCP callers cannot decide.
     WaitsForApproval,
-    /// It was broken off, and goes on after `resume`.
+    /// It was interrupted, and goes on after `resume`.
     Interrupted,
     /// It ended with an answer.
     Completed,
-    /// It ended without one.
+    /// It ended without an answer.
     Failed,
-    /// Somebody ended it.
+    /// A person cancelled it.
     Cancelled,
-    /// An operator did not decide in time.
+    /// It ended because no operator decided before the deadline.
     Expired,
 }
 
@@ -44,19 +44,19 @@ impl TurnStatus {
         }
     }
 
-    /// What a caller should know, in a sentence.
+    /// The state in a sentence for the caller.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Running => "It is still worked on; await_continuation waits for its end.",
+            Self::Running => "It is still running; await_continuation waits for its end.",
             Self::WaitsForApproval => {
                 "It waits for an operator's approval. It goes on by itself once an operator has decided; \
                  await_continuation waits for that."
             }
-            Self::Interrupted => "It was interrupted; resume lets it go on.",
+            Self::Interrupted => "It was interrupted; resume continues it.",
             Self::Completed => "It is completed.",
             Self::Failed => "It failed.",
             Self::Cancelled => "It was cancelled.",
-            Self::Expired => "No operator decided in time; it did not run.",
+            Self::Expired => "It expired: no operator decided before the deadline.",
         }
     }
 }
@@ -64,21 +64,21 @@ impl TurnStatus {
 /// A turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnView {
-    /// Its session.
+    /// Session id.
     pub session_id: SessionId,
-    /// Its id.
+    /// Continuation id.
     pub continuation_id: ContinuationId,
-    /// Where it stands.
+    /// State of the turn.
     pub status: TurnStatus,
-    /// The answer, once it is completed; of a tool called directly, its result.
+    /// The answer of a completed turn; for a direct tool call, its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Whether it ended badly: no answer, or a tool that failed or was denied.
+    /// Whether it failed: there is no answer, or the tool failed or was denied.
     pub is_error: bool,
-    /// Why, where it ended badly or was interrupted.
+    /// Why it failed or was interrupted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
-    /// What it used.
+    /// Tokens and cost of the turn.
     pub usage: Usage,
 }
 
@@ -103,7 +103,7 @@ impl TurnView {
         }
     }
 
-    /// What a model reads of it.
+    /// The text for a model.
     pub fn text(&self) -> String {
         match (&self.answer, &self.error) {
             (Some(answer), _) => answer.clone(),
@@ -122,63 +122,63 @@ fn call_succeeded(turn: &Continuation) -> bool {
     })
 }
 
-/// A turn that somebody wanted to end.
+/// A turn that a caller cancelled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CancelView {
-    /// The turn as it is now.
+    /// The turn after the call.
     #[serde(flatten)]
     pub turn: TurnView,
-    /// Whether it had ended before; then nothing changed.
+    /// Whether it had ended before, so that nothing changed.
     pub already_final: bool,
 }
 
-/// A turn that was accepted.
+/// An accepted turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AcceptedView {
-    /// Its session.
+    /// Session id.
     pub session_id: SessionId,
-    /// Its id, for `await_continuation`, `cancel` and `resume`.
+    /// Continuation id, for `await_continuation`, `cancel` and `resume`.
     pub continuation_id: ContinuationId,
-    /// Where it stands.
+    /// State of the turn.
     pub status: TurnStatus,
-    /// Whether it was accepted before, with the same idempotency key.
+    /// Whether this repeats an earlier call with the same idempotency key.
     pub repeated: bool,
 }
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionView {
-    /// Its id.
+    /// Session id.
     pub session_id: SessionId,
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Where it stands.
+    /// State of the session.
     pub state: SessionState,
-    /// Whether an operator holds new turns back.
+    /// Whether an operator has paused it, so that new turns wait.
     pub paused: bool,
-    /// `<provider>/<model>`, when it differs from the default.
+    /// `<provider>/<model>`; none = the default model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The turn that is not ended; none = it takes a message.
+    /// The turn that has not ended; none = the session is ready for a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_turn: Option<OpenTurn>,
     /// Number of turns.
     pub turns: u32,
-    /// Sum over all turns.
+    /// Tokens and cost of all turns.
     pub usage: Usage,
     /// When it was opened.
     pub created_at: Timestamp,
-    /// Last change.
+    /// When it changed last.
     pub updated_at: Timestamp,
 }
 
-/// A turn that is not ended.
+/// A turn that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenTurn {
-    /// Its id.
+    /// Continuation id.
     pub continuation_id: ContinuationId,
-    /// Where it stands.
+    /// State of the turn.
     pub status: TurnStatus,
 }
 
@@ -208,7 +208,7 @@ impl SessionView {
 pub struct SessionList {
     /// Newest change first.
     pub sessions: Vec<SessionView>,
-    /// Where the next page begins; none = this is the last.
+    /// Cursor of the next page; none = this is the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }

@@ -1,9 +1,9 @@
-//! Words about agents of other makers whose calls pass the gate.
+//! Values about external agents and the gate that checks their calls.
 
-/// What stands between the word of a program and the name of its tool.
+/// Separates the name of a program from the name of its tool.
 const BETWEEN: &str = "__";
 
-string_enum!(/// A program whose calls are judged here.
+string_enum!(/// An external agent whose calls the gate checks.
     ExternalAgent as "external agent" {
     /// Claude Code.
     Claude = "claude",
@@ -14,7 +14,7 @@ string_enum!(/// A program whose calls are judged here.
 });
 
 impl ExternalAgent {
-    /// The name that its makers give it.
+    /// The name of the product.
     pub const fn product(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -23,18 +23,18 @@ impl ExternalAgent {
         }
     }
 
-    /// The name that its tool has here: `claude__Bash`.
+    /// The tool name in Leverframe: `claude__Bash`.
     pub fn tool_name(self, name: &str) -> String {
         format!("{self}{BETWEEN}{name}")
     }
 
-    /// Whose tool a name is, and how its program calls it; none = it is a tool of ours or of a server.
+    /// The agent that a tool name belongs to, and the tool's own name; none = a built-in tool or a tool of a server.
     pub fn of_tool(tool: &str) -> Option<(Self, &str)> {
         let (word, name) = tool.split_once(BETWEEN)?;
         Some((word.parse().ok()?, name)).filter(|(_, name)| !name.is_empty())
     }
 
-    /// Its tools that give a shell what stands in their argument `command`.
+    /// Its tools that run their argument `command` in a shell.
     pub const fn shells(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &["Bash", "Monitor"],
@@ -44,50 +44,50 @@ impl ExternalAgent {
     }
 }
 
-string_enum!(/// What a hook of an external agent is told.
+string_enum!(/// The gate's answer to a hook of an external agent.
     GateVerdict as "verdict of the gate" {
     /// The call may run.
     Allow = "allow",
     /// The call must not run.
     Deny = "deny",
-    /// The program ends, and asks again once there is a decision.
+    /// The program ends, and asks again after the decision.
     Defer = "defer",
-    /// It was a report, which needs no answer.
+    /// The hook reported something and needs no answer.
     Noted = "noted",
 });
 
 string_enum!(/// How a call ended, as an external agent reports it.
     ReportOutcome as "outcome of a report" {
-    /// It ran.
+    /// The call ran.
     Succeeded = "succeeded",
-    /// It ran and failed.
+    /// The call ran and failed.
     Failed = "failed",
-    /// The agent went on and never reported an end.
+    /// The agent went on without reporting an end.
     Unreported = "unreported",
 });
 
-string_enum!(/// Where a job of an external agent stands.
+string_enum!(/// State of a job of an external agent.
     AgentJobState as "state of a job" {
-    /// It waits for its turn.
+    /// The job waits for a free place.
     Queued = "queued",
-    /// Its program runs.
+    /// The program runs.
     Running = "running",
-    /// Its program has ended, and a call of it waits for a decision.
+    /// The program has ended, and one of its calls waits for a decision.
     Waiting = "waiting",
-    /// It asks how to go on: its program was stopped in the midst of it, or its start needs an approval.
+    /// The job asks how to go on: its program was killed while it ran, or its start needs an approval.
     Asking = "asking",
-    /// It was stopped before its program started, and somebody has to let it go on.
+    /// The job was stopped before its program started, and somebody must resume it.
     Interrupted = "interrupted",
-    /// Its program gave its answer.
+    /// The program gave its answer.
     Completed = "completed",
-    /// Its program gave no answer.
+    /// The program gave no answer.
     Failed = "failed",
-    /// Somebody ended it.
+    /// A person ended the job.
     Cancelled = "cancelled",
 });
 
 impl AgentJobState {
-    /// Whether nothing of it goes on any more.
+    /// Whether the job has ended.
     pub const fn is_over(self) -> bool {
         match self {
             Self::Completed | Self::Failed | Self::Cancelled => true,

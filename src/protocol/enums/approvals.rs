@@ -1,18 +1,18 @@
-//! What is asked, what is decided, by whom, and what the policy says.
+//! Values about approvals: what they ask, decisions, people, and verdicts of the policy.
 
 string_enum!(/// State of an approval.
     ApprovalState as "approval state" {
-    /// Waits for a decision.
+    /// It waits for a decision.
     Pending = "pending",
-    /// Allowed, not yet used.
+    /// Allowed and not used yet.
     Approved = "approved",
-    /// Refused.
+    /// Denied.
     Denied = "denied",
-    /// Not answered in time.
+    /// Nobody decided before the deadline.
     Expired = "expired",
-    /// Taken back, or its continuation ended first.
+    /// Taken back, or its turn ended before the decision.
     Revoked = "revoked",
-    /// Allowed and used, once.
+    /// Allowed and used.
     Consumed = "consumed",
 });
 
@@ -38,21 +38,21 @@ string_enum!(/// What an approval asks.
     PolicyRaise = "policy_raise",
 });
 
-string_enum!(/// What a decision says. Which words an approval accepts is in its `offered` list.
+string_enum!(/// A decision. An approval lists the values that it accepts in `offered`.
     DecisionKind as "decision" {
-    /// Allow.
+    /// Allow it.
     Approve = "approve",
-    /// Refuse; the model reads the reason and goes on.
+    /// Deny it; the model reads the reason and goes on.
     Deny = "deny",
-    /// Refuse and end the continuation.
+    /// Deny it and end the turn.
     DenyAndStop = "deny_and_stop",
-    /// Change the arguments; stays pending under a new revision and digest.
+    /// Change the arguments; the approval stays pending with a new revision and digest.
     Edit = "edit",
-    /// Give the model this answer in place of the tool's.
+    /// Give the model this answer in place of the tool's result.
     Answer = "answer",
-    /// Hide from me for some minutes.
+    /// Hide it from the caller for some minutes.
     Snooze = "snooze",
-    /// Take an unused approval back.
+    /// Take back an approval that is not used yet.
     Revoke = "revoke",
     /// (unknown outcome) It happened.
     Happened = "happened",
@@ -68,77 +68,77 @@ string_enum!(/// What a decision says. Which words an approval accepts is in its
     Drop = "drop",
 });
 
-string_enum!(/// How far an approval reaches.
+string_enum!(/// How far an `approve` reaches.
     DecisionScope as "decision scope" {
     /// This call only.
     Once = "once",
-    /// The same tool with the same arguments until the turn ends that asked.
+    /// The same tool with the same arguments, until the turn ends.
     Turn = "turn",
-    /// The same tool with the same arguments in this session.
+    /// The same tool with the same arguments, in this session.
     Session = "session",
 });
 
-string_enum!(/// How much a channel's agent may do by itself. Ordered from least to most.
+string_enum!(/// Autonomy level: how much a channel's agent may do without asking. Ordered from least to most.
     Autonomy as "autonomy" {
-    /// Everything not explicitly auto-approved asks.
+    /// Everything asks, except tools on `auto_approve`.
     Supervised = "supervised",
-    /// Local reads run, the rest asks.
+    /// Local reads run; everything else asks.
     SemiAuto = "semi_auto",
-    /// Runs everything not blocked, always_ask, tainted or over budget.
+    /// Everything runs, unless it is blocked, on `always_ask`, tainted or over budget.
     Full = "full",
 });
 
-string_enum!(/// What a call touches.
+string_enum!(/// The most that a call can touch.
     Access as "access" {
     /// Reads files of the workspace.
     ReadLocal = "read_local",
     /// Reads from the open network.
     ReadOpen = "read_open",
-    /// Adds without destroying.
+    /// Adds something and destroys nothing.
     WriteAdditive = "write_additive",
-    /// Changes or removes.
+    /// Changes or removes something.
     Write = "write",
     /// Runs a program.
     Exec = "exec",
     /// Sends to somebody.
     Send = "send",
-    /// Not classified.
+    /// Nobody has classified it.
     Unknown = "unknown",
 });
 
-string_enum!(/// What recovery may assume about a call found in flight after a crash.
+string_enum!(/// What recovery may assume about a call that a crash interrupted.
     Effect as "effect class" {
-    /// Changes nothing: run again.
+    /// It changes nothing: run it again.
     ReadOnly = "read_only",
-    /// Running twice equals running once: run again.
+    /// Running twice equals running once: run it again.
     Idempotent = "idempotent",
-    /// Takes an idempotency key: run again with the same key.
+    /// It takes an idempotency key: run it again with the same key.
     Keyed = "keyed",
-    /// Can be probed.
+    /// Whether it happened can be looked up.
     Reconcilable = "reconcilable",
-    /// Must not run twice by itself: ask a person.
+    /// It must not run twice without a person: ask one.
     NonIdempotent = "non_idempotent",
 });
 
-string_enum!(/// How much harm a call can do. Derived, ordered from least to most.
+string_enum!(/// How much harm a call can do. The engine derives it. Ordered from least to most.
     Risk as "risk" {
-    /// Reads.
+    /// Reading.
     Low = "low",
-    /// Writes inside the workspace, replies, simple sandboxed commands.
+    /// Writing inside the workspace, replies, simple sandboxed commands.
     Medium = "medium",
-    /// Overwrites, deletes, other programs, sends elsewhere, unknown.
+    /// Overwriting, deleting, other programs, sending elsewhere, unknown access.
     High = "high",
     /// Payments, credentials, policy, unsandboxed programs.
     Critical = "critical",
 });
 
-string_enum!(/// What the policy says about a call.
+string_enum!(/// Verdict of the policy about a call.
     VerdictKind as "verdict" {
-    /// Runs without asking.
+    /// The call runs without asking.
     Allow = "allow",
-    /// Waits for a person.
+    /// The call waits for a person.
     Ask = "ask",
-    /// Refused; the model is told.
+    /// The call is refused, and the model reads that.
     Deny = "deny",
 });
 
@@ -152,29 +152,29 @@ string_enum!(/// Role of a person. Ordered from least to most.
     Owner = "owner",
 });
 
-string_enum!(/// What a token (or socket peer) may do.
+string_enum!(/// What a token or a peer of the unix socket may do.
     Scope as "scope" {
     /// Read everything.
     Read = "read",
-    /// Messages, cancel, pause, lower autonomy, emergency stop.
+    /// Send messages, cancel, pause, lower autonomy, press the emergency stop.
     Operate = "operate",
-    /// Decide approvals and unknown outcomes.
+    /// Decide approvals and settle unknown outcomes.
     Approve = "approve",
-    /// Raise autonomy, lists, rules, tokens, release, restore.
+    /// Raise autonomy; change lists, rules and tokens; release and restore.
     Admin = "admin",
-    /// Use the Model Context Protocol, as a host with sessions of its own; nothing else.
+    /// Use the Model Context Protocol as a host with its own sessions; nothing else.
     Mcp = "mcp",
-    /// Ask the gate about calls, wait for the answers, and report; nothing else.
+    /// Ask the gate about calls, wait for its answers, and report; nothing else.
     Gate = "gate",
-    /// Talk to an agent as a client of OpenAI's interface, in conversations of its own; nothing else.
+    /// Talk to an agent as a client of OpenAI's interface, in its own conversations; nothing else.
     Chat = "chat",
 });
 
 string_enum!(/// Where a command came from.
     Surface as "surface" {
-    /// The console's keyboard.
+    /// The console.
     Console = "console",
-    /// HTTP.
+    /// The HTTP interface.
     Http = "http",
     /// The command line.
     Cli = "cli",
@@ -190,32 +190,32 @@ string_enum!(/// Where a command came from.
     Gate = "gate",
 });
 
-string_enum!(/// What becomes of a gated call where nobody is there to answer.
+string_enum!(/// What happens to a gated call when nobody is there to decide.
     Unattended as "unattended policy" {
-    /// It is denied and the turn goes on.
+    /// The engine denies it, and the turn goes on.
     Deny = "deny",
     /// It waits for a person.
     Park = "park",
 });
 
-string_enum!(/// How a rule compares.
+string_enum!(/// How a rule compares an argument with its value.
     RuleMatcher as "matcher of rules" {
-    /// The same, nothing more.
+    /// Equal.
     Exact = "exact",
-    /// It begins so.
+    /// Begins with the value.
     Prefix = "prefix",
     /// `*` stands for anything, `?` for one character, and a last word `**` for any further words.
     Pattern = "pattern",
 });
 
-string_enum!(/// How far a rule reaches.
+string_enum!(/// Where a rule applies.
     RuleScope as "scope of rules" {
-    /// One turn of a session, until it ends.
+    /// In one turn, until it ends.
     Turn = "turn",
-    /// One session, while it lasts.
+    /// In one session, until it ends.
     Session = "session",
-    /// One channel.
+    /// On one channel.
     Channel = "channel",
-    /// Every channel.
+    /// On every channel.
     Global = "global",
 });

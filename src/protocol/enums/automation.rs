@@ -1,53 +1,54 @@
-//! Hooks, routines and reloads of the configuration.
+//! Values about hooks, routines and configuration reloads.
 
-string_enum!(/// When a hook is called.
+string_enum!(/// When the engine calls a hook.
     HookPoint as "hook point" {
-    /// Before a model is asked; may change or cancel.
+    /// Before a model call; may change or cancel it.
     BeforeLlmCall = "before_llm_call",
-    /// Before a proposed call is checked; may change or cancel. Called again at the start, where it may only veto.
+    /// Before the policy checks a proposed call; may change or cancel it. Called again right before the start, where
+    /// it may only cancel.
     BeforeToolCall = "before_tool_call",
-    /// After a call ended.
+    /// After a tool call ended.
     AfterToolCall = "after_tool_call",
-    /// A session was opened.
+    /// After a session was opened.
     SessionStart = "session_start",
-    /// A session ended.
+    /// After a session ended.
     SessionEnd = "session_end",
-    /// A person is asked.
+    /// When the engine asks a person.
     ApprovalRequested = "approval_requested",
-    /// A person answered.
+    /// When a person decided.
     ApprovalDecided = "approval_decided",
-    /// A message was accepted.
+    /// When the engine accepted a message.
     MessageReceived = "message_received",
-    /// A reply was accepted by the platform.
+    /// When the platform accepted a reply.
     ReplySent = "reply_sent",
 });
 
-string_enum!(/// What happens to runs of a routine that were due while nothing ran.
+string_enum!(/// What happens to runs of a routine that were due while the daemon was off.
     MissedRuns as "policy for missed runs" {
-    /// Nothing.
+    /// They are skipped.
     Skip = "skip",
-    /// One run makes up for all of them.
+    /// One run replaces them all.
     RunOnce = "run_once",
 });
 
 string_enum!(/// State of a run of a routine.
     RoutineRunState as "routine run state" {
-    /// It became a turn.
+    /// It started a turn.
     Started = "started",
-    /// It did not run, for a reason that is no fault.
+    /// It was skipped for an expected reason.
     Skipped = "skipped",
-    /// It could not be started.
+    /// It could not start.
     Failed = "failed",
 });
 
-string_enum!(/// When a setting comes into use that a reload of the configuration changes.
+string_enum!(/// When a changed setting takes effect after a reload.
     ReloadEffect as "effect" {
-    /// With the reload. Turns under way end under the old setting.
+    /// At once. Running turns end under the old setting.
     Now = "now",
-    /// What is stricter, with the reload; what is looser waits for an approval in the Queue.
+    /// Stricter values at once; looser values wait for an approval in the Queue.
     Policy = "policy",
     /// In consoles that are opened from now on.
     NextConsole = "next_console",
-    /// With the next start of the process.
+    /// At the next start of the daemon.
     Restart = "restart",
 });

@@ -1,8 +1,8 @@
-//! Caches and costs.
+//! Values about caches, costs and statistics.
 
-string_enum!(/// Whom a cached response may be given to.
+string_enum!(/// Who may receive a cached response.
     CacheScope as "cache scope" {
-    /// Nobody: nothing is kept.
+    /// Nobody: the channel stores no responses.
     Off = "off",
     /// The person who asked first, on the same channel.
     User = "user",
@@ -10,67 +10,67 @@ string_enum!(/// Whom a cached response may be given to.
     Channel = "channel",
 });
 
-string_enum!(/// Why no cached response was given.
+string_enum!(/// Why the cache returned no response.
     CacheMissReason as "reason of a miss" {
-    /// The channel keeps none.
+    /// The channel does not cache responses.
     Off = "off",
-    /// A new answer was asked for (`/fresh`, a retry).
+    /// The request asked for a new answer (`/fresh`, a retry).
     Bypass = "bypass",
-    /// The session had earlier turns that were sent along.
+    /// The session had earlier turns, which were part of the prompt.
     NotFresh = "not_fresh",
-    /// The same, and the question alone would have had an answer.
+    /// The session had earlier turns; without them, the cache had a response to the question.
     DifferentHistory = "different_history",
-    /// Untrusted content was in context.
+    /// Untrusted content was in the context.
     Tainted = "tainted",
-    /// Nobody asked this before, or the answer is gone.
+    /// Nobody asked this before, or the response has left the cache.
     NoEntry = "no_entry",
-    /// It was too old.
+    /// The response was too old.
     Expired = "expired",
-    /// The question is known under another model, prompt, set of tools or policy.
+    /// The question is cached under another model, prompt, set of tools or policy.
     Changed = "changed",
-    /// The last answer to it used tools, so it was not kept.
+    /// The last answer used tools and was not stored.
     ToolsUsed = "tools_used",
-    /// The last answer to it could not be kept for another reason.
+    /// The last answer was not stored for another reason.
     Ineligible = "ineligible",
-    /// The file cannot be used at the moment.
+    /// The cache file cannot be used at the moment.
     Disabled = "disabled",
 });
 
-string_enum!(/// Why an answer was not kept.
+string_enum!(/// Why an answer was not stored in the cache.
     CacheSkipReason as "reason not to keep an answer" {
     /// It called tools.
     ToolsUsed = "tools_used",
     /// It was cut at the output limit.
     Cut = "cut",
-    /// The provider refused.
+    /// The provider refused to answer.
     Refused = "refused",
-    /// It ended in another way than by itself.
+    /// It stopped for an unusual reason.
     Unnatural = "unnatural",
-    /// It said nothing.
+    /// It was empty.
     Empty = "empty",
-    /// Another model stood in.
+    /// A fallback model answered.
     StandIn = "stand_in",
     /// It is too large.
     TooLarge = "too_large",
-    /// It names who asked, and others would be given it too.
+    /// It names the sender, and other people could receive it.
     NamesSender = "names_sender",
 });
 
-string_enum!(/// Why a cached response went.
+string_enum!(/// Why a cached response was removed.
     CacheEviction as "reason of an eviction" {
-    /// There were more than `max_entries`.
+    /// The cache had more than `max_entries`.
     Count = "count",
-    /// They took more than 64 MiB.
+    /// The cache took more than 64 MiB.
     Size = "size",
     /// It was too old.
     Expired = "expired",
-    /// It did not read back as it was written.
+    /// Its stored content was damaged.
     Damaged = "damaged",
     /// A person removed it.
     Purged = "purged",
 });
 
-string_enum!(/// What costs are summed by.
+string_enum!(/// What costs are grouped by.
     CostGrouping as "sum" {
     /// Channel.
     Channel = "channel",
@@ -80,62 +80,62 @@ string_enum!(/// What costs are summed by.
     Day = "day",
 });
 
-string_enum!(/// How long the spans of statistics are.
+string_enum!(/// Length of the periods in statistics.
     StatsStep as "step" {
     /// A clock hour.
     Hour = "hour",
     /// A local day.
     Day = "day",
-    /// A local week; it begins on Monday.
+    /// A local week, from Monday.
     Week = "week",
 });
 
-string_enum!(/// As what statistics are written.
+string_enum!(/// Output format of statistics.
     StatsFormat as "format" {
     /// JSON.
     Json = "json",
-    /// CSV, with a line for each span of each group.
+    /// CSV with a line for each period of each group.
     Csv = "csv",
 });
 
 string_enum!(/// What statistics are grouped by.
     StatsGrouping as "grouping" {
-    /// Nothing: one group of everything.
+    /// One group for everything.
     All = "all",
     /// Channel.
     Channel = "channel",
-    /// Model: only model calls have one.
+    /// Model; only model calls have one.
     Model = "model",
-    /// Tool: only its calls, and questions about them, have one.
+    /// Tool; only tool calls and their approvals have one.
     Tool = "tool",
-    /// Who asked: a person of the configuration, else the id at the platform.
+    /// Who asked: a person of the configuration, or else the platform id.
     Person = "person",
 });
 
-string_enum!(/// Why a tool ran although its results may be given again.
+string_enum!(/// Why a cacheable tool ran.
     ToolCacheMiss as "reason of a tool's miss" {
-    /// The channel keeps none.
+    /// The channel does not cache tool results.
     Off = "off",
-    /// A new answer was asked for (`/fresh`, a retry).
+    /// The request asked for a new answer (`/fresh`, a retry).
     Bypass = "bypass",
-    /// Nobody called it so before, or the result is gone.
+    /// There was no such call before, or its result has left the cache.
     First = "first",
     /// The result was too old.
     Expired = "expired",
-    /// Something that may write in the workspace ran since, runs now, or the program was started anew.
+    /// Something that can write to the workspace ran since then or runs now, or the daemon was restarted.
     WorkspaceChanged = "workspace_changed",
-    /// The policy has another version now.
+    /// The policy has changed.
     PolicyChanged = "policy_changed",
-    /// The file cannot be used at the moment.
+    /// The cache file cannot be used at the moment.
     Disabled = "disabled",
 });
 
-string_enum!(/// Why a tool's result was not kept.
+string_enum!(/// Why a tool result was not stored in the cache.
     ToolCacheSkipReason as "reason not to keep a result" {
     /// It is an error, or the run was stopped.
     Failed = "failed",
-    /// It is a part: cut short by a limit or by time, or too large for a model to read whole.
+    /// It is incomplete: cut by a limit or by time, or too large for a model to read whole.
     Partial = "partial",
-    /// Something that may write in the workspace ran at the same time.
+    /// Something that can write to the workspace ran at the same time.
     WorkspaceChanged = "workspace_changed",
 });

@@ -1,48 +1,48 @@
-//! Tables and what is asked of them.
+//! Values about datasets and queries.
 
-string_enum!(/// What the cells of a column are.
+string_enum!(/// Type of the cells of a column.
     ColumnType as "column type" {
-    /// Whole numbers of 64 bits.
+    /// 64-bit integers.
     Integer = "integer",
     /// Numbers with a fraction.
     Number = "number",
     /// True or false.
     Boolean = "boolean",
-    /// Days, YYYY-MM-DD.
+    /// Dates, YYYY-MM-DD.
     Date = "date",
-    /// Dates with a time of day and no zone.
+    /// Dates with a time of day and no time zone.
     Datetime = "datetime",
-    /// Moments, in UTC.
+    /// Points in time, in UTC.
     Timestamp = "timestamp",
-    /// Anything else.
+    /// Any other text.
     Text = "text",
 });
 
-string_enum!(/// How a cell is compared.
+string_enum!(/// How a query compares a cell with a value.
     Comparison as "comparison" {
-    /// The same.
+    /// Equal.
     Equal = "=",
-    /// Not the same.
+    /// Not equal.
     NotEqual = "!=",
-    /// Smaller.
+    /// Less than.
     Less = "<",
-    /// Smaller or the same.
+    /// Less than or equal.
     LessOrEqual = "<=",
-    /// Larger.
+    /// Greater than.
     Greater = ">",
-    /// Larger or the same.
+    /// Greater than or equal.
     GreaterOrEqual = ">=",
-    /// The text has it in it, capital letters or not.
+    /// The text contains the value; case does not matter.
     Contains = "contains",
-    /// One of a list.
+    /// Equal to one of a list.
     In = "in",
-    /// There is no value.
+    /// The cell has no value.
     IsNull = "is_null",
 });
 
-string_enum!(/// What is computed of a group of rows.
+string_enum!(/// What a query computes for a group of rows.
     AggregateFunction as "aggregate function" {
-    /// Rows, or cells with a value.
+    /// Number of rows, or of cells with a value.
     Count = "count",
     /// Sum of numbers.
     Sum = "sum",
@@ -54,14 +54,14 @@ string_enum!(/// What is computed of a group of rows.
     Avg = "avg",
     /// The median of numbers.
     Median = "median",
-    /// Different values.
+    /// Number of distinct values.
     CountDistinct = "count_distinct",
 });
 
-string_enum!(/// What a dataset is written as.
+string_enum!(/// Format of a dataset export.
     DatasetFormat as "dataset format" {
-    /// Text in UTF-8, columns apart by commas.
+    /// UTF-8 text, separated by commas.
     Csv = "csv",
-    /// The file as it is kept.
+    /// Parquet, the stored file.
     Parquet = "parquet",
 });

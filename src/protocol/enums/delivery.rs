@@ -1,20 +1,20 @@
-//! Channels, what comes in through them and what goes out.
+//! Values about channels, inbound items and deliveries.
 
 string_enum!(/// State of one outbound part.
     OutboxState as "outbox state" {
-    /// To be sent.
+    /// Waits to be sent.
     Pending = "pending",
-    /// Handed to the platform, answer not yet recorded.
+    /// The bridge is sending it; the outcome is not recorded yet.
     Sending = "sending",
-    /// Accepted by the platform.
+    /// The platform accepted it.
     Sent = "sent",
-    /// Refused by the platform for good.
+    /// The platform refused it for good.
     Failed = "failed",
-    /// In flight when the process died or the connection broke; nobody knows.
+    /// It was in flight when the process died or the connection broke; nobody knows whether it arrived.
     Unknown = "unknown",
-    /// A newer text took its place before it was sent.
+    /// A newer text replaced it before it was sent.
     Superseded = "superseded",
-    /// Given up by a person.
+    /// A person gave it up.
     Abandoned = "abandoned",
 });
 
@@ -24,77 +24,77 @@ string_enum!(/// What an outbound part is for.
     Final = "final",
     /// An approval with buttons. Never dropped.
     ApprovalCard = "approval_card",
-    /// An earlier card, now showing the outcome.
+    /// An earlier card that now shows the outcome.
     CardUpdate = "card_update",
-    /// A word about progress. Dropped when stale.
+    /// A message about progress. Dropped when stale.
     Progress = "progress",
-    /// A notice of ours (queue full, help, held).
+    /// A notice of the engine (queue full, help, emergency stop).
     Notice = "notice",
 });
 
 string_enum!(/// What a conversation had too much of.
     FloodKind as "flood kind" {
-    /// Calls that people denied, in a row.
+    /// Calls in a row that people denied.
     Denials = "denials",
     /// Turns in ten minutes.
     Turns = "turns",
 });
 
-string_enum!(/// What became of an inbound item.
+string_enum!(/// What the engine did with an inbound item.
     Disposition as "disposition" {
-    /// A turn was queued.
+    /// It queued a turn.
     Turn = "turn",
-    /// A slash command or a click was carried out.
+    /// It carried out a slash command or a click.
     Command = "command",
-    /// The sender is not on the channel's list.
+    /// The sender has no access to the channel, and the engine asked about them.
     Pairing = "pairing",
-    /// Not for us, or of an unknown shape.
+    /// The item is not for the bot, or has an unknown form.
     Ignored = "ignored",
-    /// The conversation's queue is full; the sender was told.
+    /// The conversation's queue is full, and the engine told the sender.
     QueueFull = "queue_full",
 });
 
-string_enum!(/// What became of somebody who asked for access.
+string_enum!(/// State of a request for access.
     PairingState as "pairing state" {
-    /// Waits for a person.
+    /// It waits for a person.
     Pending = "pending",
-    /// May talk to the agent.
+    /// The sender may talk to the agent.
     Accepted = "accepted",
-    /// Stays out, and does not ask again.
+    /// The sender has no access, and cannot ask again.
     Refused = "refused",
-    /// Nobody answered in time; may ask again.
+    /// Nobody decided before the deadline; the sender may ask again.
     Expired = "expired",
-    /// The decision was taken back; may ask again.
+    /// A person took the decision back; the sender may ask again.
     Revoked = "revoked",
 });
 
-string_enum!(/// State of a channel's connection, from its last exchanges, never from "a task exists".
+string_enum!(/// State of a channel's connection, judged by its last exchanges and never by a running task.
     ChannelState as "channel state" {
-    /// Connecting, nothing exchanged yet.
+    /// Connecting; no exchange yet.
     Starting = "starting",
     /// The last exchange succeeded.
     Connected = "connected",
-    /// The last exchange failed; retrying.
+    /// The last exchange failed; the bridge tries again.
     Degraded = "degraded",
-    /// Cannot work until a person changes something.
+    /// It cannot work until a person changes something.
     Failed = "failed",
-    /// Paused by an operator.
+    /// An operator paused it.
     Paused = "paused",
-    /// Needs no connection (desk, api, cli).
+    /// It needs no connection (desk, api, cli).
     Local = "local",
 });
 
 string_enum!(/// Kind of a channel.
     ChannelKind as "channel kind" {
-    /// The console's own chat.
+    /// The chat in the console.
     Desk = "desk",
-    /// Sessions started over HTTP.
+    /// Sessions that start over HTTP.
     Api = "api",
-    /// Sessions started by an MCP client.
+    /// Sessions that MCP clients start.
     Mcp = "mcp",
-    /// Sessions started by `leverframe ask`.
+    /// Sessions of `leverframe ask`.
     Cli = "cli",
-    /// Sessions started by the scheduler.
+    /// Sessions of routines.
     Routine = "routine",
     /// Scripted visitors of `--demo`.
     Scripted = "scripted",
@@ -106,16 +106,16 @@ string_enum!(/// Kind of a channel.
     Slack = "slack",
     /// Matrix.
     Matrix = "matrix",
-    /// Signed requests of another system, both ways.
+    /// Signed requests to and from another system.
     Webhook = "webhook",
-    /// A bridge that is a program.
+    /// A bridge that runs as its own program.
     Process = "process",
-    /// Calls that external agents make by themselves.
+    /// Calls of external agents.
     Gate = "gate",
 });
 
 impl ChannelKind {
-    /// Whether people are on a platform outside. Scripted visitors and the built-in channels are not.
+    /// Whether the people are on an outside platform. Scripted visitors and built-in channels are not.
     pub const fn is_platform(self) -> bool {
         match self {
             Self::Telegram
@@ -134,7 +134,7 @@ impl ChannelKind {
         }
     }
 
-    /// Whether a bridge carries what comes and goes, through the outbox.
+    /// Whether a bridge carries its messages through the outbox.
     pub const fn has_bridge(self) -> bool {
         self.is_platform() || matches!(self, Self::Scripted)
     }

@@ -1,14 +1,14 @@
-//! Words of the log.
+//! Values about the log.
 
-string_enum!(/// How serious a line of the log is, the most serious first.
+string_enum!(/// Severity of a log line, the most severe first.
     LogLevel as "log level" {
     /// Something failed.
     Error = "error",
-    /// Something is not as it should be.
+    /// Something needs attention.
     Warn = "warn",
-    /// What happens.
+    /// A normal event.
     Info = "info",
-    /// How it happens.
+    /// Details of an event.
     Debug = "debug",
     /// Every step.
     Trace = "trace",

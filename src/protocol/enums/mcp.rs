@@ -1,30 +1,30 @@
-//! Words about servers of the Model Context Protocol.
+//! Values about MCP servers (tool servers).
 
-string_enum!(/// How a server is reached.
+string_enum!(/// How the daemon reaches a tool server.
     McpTransport as "transport" {
-    /// A program of this machine, over its standard input and output.
+    /// A program on this machine, over its standard input and output.
     Stdio = "stdio",
     /// Streamable HTTP.
     Http = "http",
 });
 
-string_enum!(/// What a server does now.
+string_enum!(/// State of a tool server.
     McpServerState as "state of a tool server" {
     /// Not connected; the next call connects.
     Idle = "idle",
-    /// Being connected.
+    /// Connecting.
     Starting = "starting",
     /// Connected.
     Running = "running",
-    /// The last try to connect failed, or the server ended; it is tried again.
+    /// The last connection attempt failed, or the server ended; the engine tries again.
     Failed = "failed",
-    /// It wants a login that nobody has given.
+    /// The server requires a login that nobody has made.
     NeedsLogin = "needs_login",
     /// A person stopped it; only a person starts it again.
     Stopped = "stopped",
 });
 
-string_enum!(/// Which generation of the protocol a server speaks.
+string_enum!(/// Generation of the protocol that a server speaks.
     McpEra as "era of the protocol" {
     /// Up to 2025-11-25: a handshake begins a session.
     Handshake = "handshake",
@@ -32,18 +32,18 @@ string_enum!(/// Which generation of the protocol a server speaks.
     Stateless = "stateless",
 });
 
-string_enum!(/// How a tool of a server stands to what an operator trusts.
+string_enum!(/// State of a server's tool, compared with what an operator trusts.
     McpToolState as "state of a server's tool" {
-    /// The server offers what an operator trusts: agents can call it.
+    /// The server offers the trusted definition: agents can call the tool.
     Trusted = "trusted",
-    /// Nobody trusts it yet: agents do not get it.
+    /// Nobody trusts the tool yet: agents do not get it.
     New = "new",
-    /// The server offers another definition now: agents do not get it.
+    /// The server offers another definition now: agents do not get the tool.
     Changed = "changed",
-    /// The server does not offer it any more: agents do not get it.
+    /// The server no longer offers the tool: agents do not get it.
     Missing = "missing",
-    /// The configuration blocks it.
+    /// The configuration blocks the tool.
     Blocked = "blocked",
-    /// Its definition cannot be used.
+    /// The definition cannot be used.
     Invalid = "invalid",
 });

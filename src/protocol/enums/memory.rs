@@ -1,32 +1,32 @@
-//! Memories and their retention.
+//! Values about memories and their retention.
 
-string_enum!(/// Where a remembered thing is recalled.
+string_enum!(/// Where a memory is recalled.
     MemoryScope as "memory scope" {
-    /// In its session only.
+    /// Only in its session.
     Session = "session",
     /// In every session of its channel.
     Channel = "channel",
-    /// Everywhere.
+    /// In every session of every channel.
     Global = "global",
 });
 
-string_enum!(/// Kind of a remembered thing.
+string_enum!(/// Kind of a memory.
     MemoryKind as "memory kind" {
-    /// How something is.
+    /// A fact.
     Fact = "fact",
-    /// What somebody likes.
+    /// A preference of somebody.
     Preference = "preference",
-    /// What was decided.
+    /// A decision.
     Decision = "decision",
-    /// What is to be done.
+    /// Something to do.
     Task = "task",
     /// Who somebody is.
     Person = "person",
 });
 
-string_enum!(/// Who wrote a remembered thing.
+string_enum!(/// Who wrote a memory.
     MemoryAuthor as "memory author" {
-    /// A user, who asked for it.
+    /// A user, on request.
     User = "user",
     /// The model.
     Model = "model",
@@ -34,52 +34,52 @@ string_enum!(/// Who wrote a remembered thing.
     Operator = "operator",
 });
 
-string_enum!(/// State of a remembered thing.
+string_enum!(/// State of a memory.
     MemoryState as "memory state" {
-    /// Waits for a person; not recalled.
+    /// It waits for a person and is not recalled.
     Proposed = "proposed",
-    /// Recalled.
+    /// It is recalled.
     Active = "active",
-    /// Another one says it better; not recalled.
+    /// Another memory replaced it; it is not recalled.
     Superseded = "superseded",
-    /// Archived by hygiene; not recalled.
+    /// Memory hygiene archived it; it is not recalled.
     Archived = "archived",
 });
 
-string_enum!(/// Why hygiene archives something or removes it.
+string_enum!(/// Why memory hygiene archives or removes something.
     HygieneReason as "hygiene reason" {
-    /// Its own end is reached.
+    /// Its own expiry time is reached.
     Expired = "expired",
-    /// Neither used nor changed within the days that its scope keeps.
+    /// Nobody used or changed it within the retention days of its scope.
     Retention = "retention",
-    /// Its scope holds more than it may: the least useful go.
+    /// Its scope has more memories than its limit; the least useful ones go.
     Size = "size",
-    /// What it belongs to is gone.
+    /// What it belongs to no longer exists.
     Orphan = "orphan",
-    /// It was archived and the time to undo that is over: removed for good.
+    /// It was archived, and the time for an undo is over: it is removed for good.
     Removed = "removed",
 });
 
-string_enum!(/// State of a run of hygiene.
+string_enum!(/// State of a memory hygiene run.
     HygieneState as "hygiene state" {
-    /// Under way.
+    /// In progress.
     Running = "running",
-    /// What it archived can be restored until its time is over.
+    /// Complete. An undo can restore what it archived until the undo time ends.
     Done = "done",
-    /// It ended before it did everything; what it archived can be restored until its time is over.
+    /// Ended early. An undo can restore what it archived until the undo time ends.
     Stopped = "stopped",
-    /// It was taken back.
+    /// A person undid it.
     Undone = "undone",
     /// What it archived is removed for good.
     Removed = "removed",
 });
 
-string_enum!(/// By what a search found something.
+string_enum!(/// How a search found a memory.
     SearchMethod as "way to find" {
-    /// Its words.
+    /// By its words.
     Words = "words",
-    /// Its meaning.
+    /// By its meaning (embeddings).
     Meaning = "meaning",
-    /// Both.
+    /// By both.
     Both = "both",
 });

@@ -1,17 +1,17 @@
 //! The closed enums: states, classes and levels, each value with one fixed word.
 //!
-//! The same word is used in code, database, API, screens and documentation. No logic beyond naming and
-//! ordering lives here; legal transitions are in the store, verdicts in the engine's policy.
+//! Code, database, API, screens and documentation use the same word. This module only names and orders values; the
+//! store checks legal transitions, and the engine's policy decides verdicts.
 
-/// A word that is not part of the vocabulary it was parsed as.
+/// A word that is none of the values of an enum.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is not a {vocabulary}: expected one of {expected}")]
 pub struct UnknownValue {
-    /// What was being parsed, for example `autonomy`.
+    /// Name of the enum, for example `autonomy`.
     pub vocabulary: &'static str,
     /// The unknown word, shortened to 64 characters.
     pub word: String,
-    /// The words that would have been accepted, comma separated.
+    /// The accepted words, comma separated.
     pub expected: String,
 }
 

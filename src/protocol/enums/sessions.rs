@@ -1,29 +1,29 @@
-//! Sessions, continuations, their steps and calls.
+//! Values about sessions, continuations, steps and calls.
 
-string_enum!(/// State of a continuation.
+string_enum!(/// State of a continuation (turn).
     ContinuationState as "continuation state" {
-    /// Accepted, not started, or ready to go on.
+    /// Accepted and not started, or ready to go on.
     Pending = "pending",
-    /// A worker of this process is on it.
+    /// A worker of the daemon runs it.
     Running = "running",
-    /// Running with an open model stream. Reported by API and events, never stored.
+    /// It runs with an open model stream. The API and events report this value; the database never stores it.
     Streaming = "streaming",
-    /// Nothing runs; at least one gate waits for a person.
+    /// Nothing runs; at least one approval waits for a person.
     AwaitingApproval = "awaiting_approval",
-    /// Its process died or was stopped while it ran; it can be resumed.
+    /// The process died or stopped while it ran; it can be resumed.
     Interrupted = "interrupted",
-    /// Ended with a final answer.
+    /// It ended with a final answer.
     Completed = "completed",
-    /// Ended by an error.
+    /// It ended with an error.
     Failed = "failed",
-    /// Ended by a person.
+    /// A person ended it.
     Cancelled = "cancelled",
-    /// Ended because a gate was not answered in time.
+    /// It ended because nobody decided an approval before the deadline.
     Expired = "expired",
 });
 
 impl ContinuationState {
-    /// Whether nothing can be added to a continuation in this state any more.
+    /// Whether a continuation in this state has ended for good.
     pub const fn is_terminal(self) -> bool {
         match self {
             Self::Completed | Self::Failed | Self::Cancelled | Self::Expired => true,
@@ -38,48 +38,48 @@ impl ContinuationState {
 
 string_enum!(/// State of a session.
     SessionState as "session state" {
-    /// Accepts messages.
+    /// It accepts messages.
     Active = "active",
-    /// Ended by a person (`/new`, `DELETE`).
+    /// A person ended it (`/new`, `DELETE`).
     Ended = "ended",
-    /// Ended by idleness.
+    /// It was idle for too long.
     Expired = "expired",
 });
 
 string_enum!(/// State of a tool call.
     ToolCallState as "tool call state" {
-    /// Written by the model, verdict not yet recorded.
+    /// The model proposed it; the verdict is not recorded yet.
     Proposed = "proposed",
-    /// Refused by a rule; never asked.
+    /// A rule refused it without asking.
     Blocked = "blocked",
-    /// Refused by a person.
+    /// A person refused it.
     Denied = "denied",
-    /// May start without asking.
+    /// It may start without asking.
     Ready = "ready",
-    /// Waits for an approval.
+    /// It waits for an approval.
     Awaiting = "awaiting",
-    /// Approved, not started.
+    /// Approved and not started.
     Approved = "approved",
-    /// Its effect may have happened.
+    /// It started; its effect may have happened.
     Started = "started",
-    /// Ended with a result.
+    /// It ended with a result.
     Succeeded = "succeeded",
-    /// Ended with an error result.
+    /// It ended with an error result.
     Failed = "failed",
-    /// Was in flight when the process died; nobody knows.
+    /// It was in flight when the process died; nobody knows its outcome.
     Indeterminate = "indeterminate",
-    /// An operator said it happened.
+    /// An operator said that it happened.
     SucceededByNote = "succeeded_by_note",
     /// An operator gave it up.
     Abandoned = "abandoned",
-    /// Its continuation was cancelled before it started.
+    /// Its turn was cancelled before it started.
     Cancelled = "cancelled",
-    /// Its approval was not answered in time.
+    /// Nobody decided its approval before the deadline.
     Expired = "expired",
 });
 
 impl ToolCallState {
-    /// Whether the model has (or must get) a result and nothing more will happen.
+    /// Whether nothing more will happen to the call and the model has, or must get, a result.
     pub const fn is_settled(self) -> bool {
         match self {
             Self::Blocked
@@ -100,17 +100,17 @@ impl ToolCallState {
     }
 }
 
-string_enum!(/// What an answer can cite.
+string_enum!(/// Kind of a source that an answer cites.
     CitationKind as "kind of source" {
-    /// A file of the workspace.
+    /// A file in the workspace.
     File = "file",
-    /// Content that is kept under its hash.
+    /// Content stored under its hash.
     Artifact = "artifact",
-    /// Something remembered.
+    /// A memory.
     Memory = "memory",
 });
 
-string_enum!(/// Kind of a step of a continuation's log.
+string_enum!(/// Kind of a step in a continuation's log.
     StepKind as "step kind" {
     /// The model answered: text, tool calls, usage.
     Model = "model",
@@ -126,19 +126,19 @@ string_enum!(/// Kind of a step of a continuation's log.
 
 string_enum!(/// State of a compaction.
     CompactionState as "compaction state" {
-    /// Under way.
+    /// In progress.
     Running = "running",
-    /// Its turns are covered by the summary.
+    /// The summary covers its turns.
     Done = "done",
-    /// Nothing changed.
+    /// It changed nothing.
     Failed = "failed",
 });
 
-string_enum!(/// What a session keeps running between its calls.
+string_enum!(/// Kind of an interpreter that a session keeps between its calls.
     InterpreterKind as "kind of interpreter" {
-    /// A shell, of the tool `bash`.
+    /// A shell, for the tool `bash`.
     Bash = "bash",
-    /// A Python, of the tool `python`.
+    /// A Python process, for the tool `python`.
     Python = "python",
 });
 
@@ -153,7 +153,7 @@ impl Default for InterpreterKind {
 }
 
 impl InterpreterKind {
-    /// What it is called in a sentence.
+    /// Its name in a sentence.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Bash => "the shell",
@@ -161,7 +161,7 @@ impl InterpreterKind {
         }
     }
 
-    /// What ends with it, in words.
+    /// What is lost when it ends, in words.
     pub const fn state(self) -> &'static str {
         match self {
             Self::Bash => "variables, functions, background jobs and the working directory",
@@ -170,10 +170,10 @@ impl InterpreterKind {
     }
 }
 
-string_enum!(/// Whether an interpreter runs something.
+string_enum!(/// Whether an interpreter is busy.
     InterpreterState as "state of an interpreter" {
     /// It waits for the next command.
     Idle = "idle",
-    /// It runs one.
+    /// It runs a command.
     Running = "running",
 });

@@ -1,7 +1,7 @@
 //! The table of commands: what any surface can ask the engine to do.
 //!
-//! Commands are plain data. The adapter sets actor and surface from what it has authenticated, never from a request
-//! body; `engine::handle` alone checks scopes and policy.
+//! Commands are plain data. The adapter sets actor and surface from the authenticated caller, never from a request
+//! body. Only `engine::handle` checks scopes and policy.
 
 use std::collections::BTreeMap;
 
@@ -57,80 +57,79 @@ use crate::protocol::tool::{Interpreter, ShellRequest, ShellRun};
 use crate::protocol::uncertain::ConversationChoice;
 
 requests! {
-    /// Everything a surface can submit.
+    /// A command of a surface to the engine.
     #[serde(tag = "command", rename_all = "snake_case")]
     enum Command;
 
-    /// What a carried-out [`Command`] returns, of the variant of the same name.
+    /// What a successful [`Command`] returns: the variant of the same name.
     #[serde(tag = "outcome", content = "value", rename_all = "snake_case")]
     enum Outcome;
 
-    /// Opens a session, or gets the active one of the same conversation.
+    /// Opens a session, or returns the active one of the same conversation.
     StartSession: Operate -> Session {
         /// Channel name; default `api`.
         #[serde(default)]
         channel: Option<String>,
-        /// Conversation key on that channel; default a fresh one.
+        /// Conversation key on that channel; default: a new key.
         #[serde(default)]
         conversation: Option<String>,
-        /// Title shown in lists.
+        /// Title in lists.
         #[serde(default)]
         title: Option<String>,
-        /// `<provider>/<model>`.
+        /// Model of the session, `<provider>/<model>`; default: the channel's model.
         #[serde(default)]
         model: Option<String>,
     }
 
-    /// Changes a session.
+    /// Changes a session; absent fields stay.
     UpdateSession: Operate -> Session {
-        /// Which one.
+        /// Session id.
         session_id: SessionId,
         /// New title.
         #[serde(default)]
         title: Option<String>,
-        /// New model.
+        /// New model, `<provider>/<model>`.
         #[serde(default)]
         model: Option<String>,
-        /// Whether new continuations are held back.
+        /// Whether new continuations wait.
         #[serde(default)]
         paused: Option<bool>,
-        /// What models are told in every turn of it, at most 2 KiB; empty: nothing any more.
+        /// Instructions for models in every turn of the session, at most 2 KiB; empty removes them.
         #[serde(default)]
         preferences: Option<String>,
     }
 
-    /// Ends a session; open continuations are cancelled.
+    /// Ends a session and cancels its open continuations.
     EndSession: Operate -> Session {
-        /// Which one.
+        /// Session id.
         session_id: SessionId,
     }
 
-    /// Goes back to an earlier session of a conversation. Its active session ends, and open continuations are
-    /// cancelled.
+    /// Resumes an earlier session of a conversation; ends its active session and cancels open continuations.
     ResumeSession: Operate -> Session {
-        /// Which one.
+        /// Session id.
         session_id: SessionId,
     }
 
     /// Submits a user message.
     SendMessage: Operate -> Accepted {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
         /// The text, at most 256 KiB.
         text: String,
-        /// Model for this turn only.
+        /// Model for this turn only, `<provider>/<model>`.
         #[serde(default)]
         model: Option<String>,
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
-        /// Ask the model even where a response is cached, and cache the new one.
+        /// Whether to ask the model even if a response is cached, and then cache the new one.
         #[serde(default)]
         fresh: bool,
-        /// Files that come with it, at most 10.
+        /// Files of the message, at most 10.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<NewAttachment>,
-        /// What the turn may use, and how models are asked in it.
+        /// Tools, hints and model parameters of the turn.
         #[serde(default)]
         options: TurnOptions,
     }
@@ -139,41 +138,41 @@ requests! {
     Ask: Operate -> Accepted {
         /// Channel whose policy applies; `api` over HTTP, `cli` from the command line.
         channel: String,
-        /// Conversation key on that channel; default a fresh one.
+        /// Conversation key on that channel; default: a new key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conversation: Option<String>,
-        /// The text.
+        /// The text, at most 256 KiB.
         text: String,
-        /// Model for this turn only.
+        /// Model for this turn only, `<provider>/<model>`.
         #[serde(default)]
         model: Option<String>,
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
-        /// Ask the model even where a response is cached, and cache the new one.
+        /// Whether to ask the model even if a response is cached, and then cache the new one.
         #[serde(default)]
         fresh: bool,
-        /// Files that come with it, at most 10.
+        /// Files of the message, at most 10.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<NewAttachment>,
-        /// What the turn may use, and how models are asked in it.
+        /// Tools, hints and model parameters of the turn.
         #[serde(default)]
         options: TurnOptions,
     }
 
-    /// Submits a message of a chat client to a conversation of its own. A repeated key gives the turn that it began,
-    /// whichever session the repetition names.
+    /// Submits a message of a chat client to its own conversation. A repeated idempotency key returns the turn of the
+    /// first request, whichever session the repetition names.
     Converse: Chat -> Accepted {
         /// Channel whose agent answers.
         channel: String,
-        /// The session that goes on; none = a new one, or the active one of the conversation.
+        /// The session to continue; none = a new one, or the active one of the conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_id: Option<SessionId>,
-        /// Key of the conversation, 1 to 128 characters, without the prefix of its client.
+        /// Conversation key without the prefix of its client, 1 to 128 characters.
         conversation: String,
         /// The text, at most 256 KiB.
         text: String,
-        /// What was said before the session began, oldest first.
+        /// Messages from before the session, oldest first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         earlier: Vec<EarlierMessage>,
         /// Whether the session ends with the turn.
@@ -182,125 +181,125 @@ requests! {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
-        /// Files that come with it, at most 10.
+        /// Files of the message, at most 10.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<NewAttachment>,
-        /// What the turn may use, and how models are asked in it.
+        /// Tools, hints and model parameters of the turn.
         #[serde(default)]
         options: TurnOptions,
     }
 
-    /// Calls a tool without a model: a turn that makes this one call, and answers with its result.
+    /// Calls a tool without a model: the turn makes this one call and answers with its result.
     CallTool: Operate -> Accepted {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
         /// Tool name.
         tool: String,
-        /// Its arguments, as its schema says.
+        /// Arguments of the tool, as its schema says.
         #[serde(default)]
         arguments: Map<String, Value>,
     }
 
-    /// Asks whether an external agent may make a call, and waits for the answer; or takes what its hook reports.
+    /// Asks whether an external agent may make a call, and waits for the answer; or accepts a report of its hook.
     AskGate: Gate -> GateAnswer {
-        /// Which program.
+        /// The external agent.
         agent: ExternalAgent,
-        /// What the hook of the program says: an object in its words.
+        /// The hook's input in the format of the program: an object.
         hook: Value,
         /// Seconds that the hook waits for an answer, 1 to 86 400.
         wait_seconds: u32,
-        /// The machine that the program runs on; none = this one.
+        /// The machine that the program runs on; none = the machine of the daemon.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         host: Option<String>,
     }
 
-    /// Starts an external agent on a task. Each call that it makes is judged; it ends while one waits, and goes on after the
-    /// decision.
+    /// Starts an external agent on a task. The policy checks each of its calls. The agent ends while a call waits for
+    /// a decision, and goes on after it.
     RunAgent: Admin -> AgentJob {
-        /// Which program: `claude`.
+        /// The external agent: `claude`.
         agent: ExternalAgent,
-        /// Where it works, on the machine of the daemon; absolute.
+        /// Absolute path of its working directory, on the machine of the daemon.
         directory: String,
-        /// What it is to do.
+        /// The task for the agent.
         task: String,
     }
 
-    /// Ends the job of an external agent, with its program and the question that it waits for.
+    /// Cancels the job of an external agent, ends its program, and withdraws its pending approval.
     CancelAgentJob: Operate -> AgentJob {
-        /// Which.
+        /// Job id.
         id: SessionId,
     }
 
-    /// Ends a continuation; kills its tools.
+    /// Cancels a continuation and kills its tools.
     CancelContinuation: Operate -> Continuation {
-        /// Which one.
+        /// Continuation id.
         continuation_id: ContinuationId,
-        /// Shown in history.
+        /// Reason, shown in the history.
         #[serde(default)]
         reason: Option<String>,
     }
 
-    /// Lets an interrupted continuation go on from its last durable step.
+    /// Resumes an interrupted continuation from its last durable step.
     ResumeContinuation: Operate -> Continuation {
-        /// Which one.
+        /// Continuation id.
         continuation_id: ContinuationId,
     }
 
-    /// Starts a terminal continuation's message again as a new continuation.
+    /// Sends the message of an ended continuation again, as a new continuation.
     RetryContinuation: Operate -> Continuation {
-        /// Which one.
+        /// Continuation id.
         continuation_id: ContinuationId,
     }
 
-    /// Begins to send a file that is to become a dataset: parts follow.
+    /// Begins the upload of a file that becomes a dataset. Parts follow.
     BeginDatasetUpload: Operate -> DatasetUpload {
-        /// Whose agents can ask it.
+        /// Channel whose agents can query it.
         channel: String,
-        /// Its name; what is no letter or digit becomes `_`. None = from the name of the file.
+        /// Dataset name; characters other than letters and digits become `_`. Default: from the file name.
         #[serde(default)]
         name: Option<String>,
-        /// Name of the file: the end says what it is.
+        /// File name; its ending names the format.
         file: String,
     }
 
-    /// Sends the next part of a file.
+    /// Uploads the next part of a file.
     AppendDatasetUpload: Operate -> DatasetUpload {
-        /// Which upload.
+        /// Upload id.
         upload_id: DatasetUploadId,
-        /// Bytes that were sent before.
+        /// Number of bytes sent before.
         offset: u64,
         /// The part, at most 4 MiB.
         data: Base64Bytes,
     }
 
-    /// Makes the dataset of a file that was sent.
+    /// Creates the dataset from an uploaded file.
     FinishDatasetUpload: Operate -> Dataset {
-        /// Which upload.
+        /// Upload id.
         upload_id: DatasetUploadId,
     }
 
-    /// Takes a copy of a dataset, a piece at a time.
+    /// Exports a dataset, one part at a time.
     ExportDataset: Read -> DatasetPart {
-        /// Its id, its name, or `CHANNEL/NAME`.
+        /// Id, name, or `CHANNEL/NAME`.
         dataset: String,
-        /// As what.
+        /// Format of the export.
         format: DatasetFormat,
-        /// Which piece: 0, then what the one before says.
+        /// Number of the part: 0, then `next` of the part before.
         #[serde(default)]
         part: u64,
     }
 
     /// Removes a dataset for good.
     DeleteDataset: Operate -> Dataset {
-        /// Its id, its name, or `CHANNEL/NAME`.
+        /// Id, name, or `CHANNEL/NAME`.
         dataset: String,
     }
 
-    /// Answers an approval.
+    /// Decides an approval.
     Decide: Approve -> Approval {
-        /// Which one.
+        /// Approval id.
         approval_id: ApprovalId,
-        /// The answer.
+        /// The decision.
         decision: DecisionRequest,
     }
 
@@ -308,17 +307,17 @@ requests! {
     SetPolicy: Operate -> Channel {
         /// Channel name.
         channel: String,
-        /// What changes; absent fields stay.
+        /// The change; absent fields stay.
         patch: PolicyPatch,
     }
 
-    /// Stops taking messages from and sending to a channel's platform.
+    /// Pauses a channel: the bridge exchanges no messages with the platform.
     PauseChannel: Operate -> Channel {
         /// Channel name.
         channel: String,
     }
 
-    /// Undoes a pause.
+    /// Ends the pause of a channel.
     ResumeChannel: Operate -> Channel {
         /// Channel name.
         channel: String,
@@ -326,475 +325,475 @@ requests! {
 
     /// Settles an unknown or failed delivery.
     ResolveDelivery: Approve -> OutboxItem {
-        /// Which part.
+        /// Delivery id of the part.
         outbox_id: OutboxId,
-        /// It was sent, send it again, or drop it.
+        /// `sent`, `send_again` or `drop`.
         resolution: DeliveryResolution,
-        /// Why, kept with the decision.
+        /// Reason, stored with the decision.
         #[serde(default)]
         reason: Option<String>,
     }
 
-    /// Kills running tools, and holds all model calls, tool starts and sends until released.
+    /// Presses the emergency stop: kills running tools, and blocks model calls, tool starts and sends until a release.
     EmergencyStop: Operate -> EngineStatus {
-        /// Shown to everyone.
+        /// Reason, shown to everybody.
         #[serde(default)]
         reason: Option<String>,
     }
 
     /// Releases the emergency stop.
     ReleaseEmergencyStop: Admin -> EngineStatus {
-        /// What happens to what waited; default all.
+        /// What happens to turns that waited; default `all`.
         #[serde(default)]
         waiting: Waiting,
-        /// Where something else happens: `{session_id, waiting}` each.
+        /// Exceptions for conversations: `{session_id, waiting}` each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conversations: Vec<ConversationChoice>,
     }
 
-    /// Writes a backup into one new file, while everything goes on.
+    /// Writes a backup into a new file while the engine goes on.
     CreateBackup: Admin -> BackupReport {
-        /// Absolute path of the file, which must not exist, as the engine's process sees it.
+        /// Absolute path of the file on the machine of the daemon. The file must not exist.
         path: String,
     }
 
-    /// Reads the configuration again, and applies what needs no restart.
+    /// Reads the configuration again and applies changes that need no restart.
     ReloadConfiguration: Admin -> ConfigurationReload {
-        /// Only compares.
+        /// Whether to only compare.
         #[serde(default)]
         preview: bool,
     }
 
-    /// Removes what is kept no longer, or counts it.
+    /// Removes data whose retention has ended, or counts it.
     Sweep: Admin -> SweepReport {
-        /// Only counts.
+        /// Whether to only count.
         #[serde(default)]
         preview: bool,
     }
 
-    /// Really asks a model, a few small calls that cost what they cost; answers when they have ended.
+    /// Tests a model with a few small calls, which cost money; answers when they have ended.
     TestModel: Operate -> ModelTest {
-        /// `<provider>/<model>`; the default model where it is left out.
+        /// `<provider>/<model>`; default: the default model.
         #[serde(default)]
         model: Option<String>,
     }
 
-    /// Keeps an answer past its time, or no longer.
+    /// Pins a cached response, so that it never expires, or unpins it.
     PinCacheEntry: Operate -> CacheEntry {
-        /// Its id, or a longer beginning of its key.
+        /// Id, or a longer prefix of its key.
         id: String,
-        /// Whether; over HTTP true when left out.
+        /// Whether it is pinned; over HTTP the default is true.
         pinned: bool,
     }
 
     /// Removes cached responses.
     PurgeCache: Operate -> CachePurgeResult {
-        /// Which.
+        /// Which responses to remove.
         what: CachePurge,
     }
 
-    /// Remembers something.
+    /// Adds a memory.
     AddMemory: Operate -> Memory {
-        /// Where: `{scope: global}`, `{scope: channel, channel}` or `{scope: session, session_id}`.
+        /// Place: `{scope: global}`, `{scope: channel, channel}` or `{scope: session, session_id}`.
         place: MemoryTarget,
-        /// What it says, at most 4096 bytes.
+        /// The text, at most 4096 bytes.
         text: String,
-        /// What kind; default `fact`.
+        /// Kind of the memory; default `fact`.
         #[serde(default)]
         kind: Option<MemoryKind>,
-        /// Into every context of its scope.
+        /// Whether it goes into every context of its scope.
         #[serde(default)]
         pinned: bool,
-        /// When it ends by itself.
+        /// When it expires; default: never by itself.
         #[serde(default)]
         expires_at: Option<Timestamp>,
     }
 
-    /// Changes a memory; what is absent stays.
+    /// Changes a memory; absent fields stay.
     EditMemory: Operate -> Memory {
-        /// Which.
+        /// Memory id.
         id: MemoryId,
-        /// What it says now, at most 4096 bytes.
+        /// New text, at most 4096 bytes.
         #[serde(default)]
         text: Option<String>,
         /// New kind.
         #[serde(default)]
         kind: Option<MemoryKind>,
-        /// New end.
+        /// New expiry time.
         #[serde(default)]
         expires_at: Option<Timestamp>,
     }
 
-    /// Puts a memory into every context of its scope, or no longer.
+    /// Pins a memory, so that it goes into every context of its scope, or unpins it.
     PinMemory: Operate -> Memory {
-        /// Which.
+        /// Memory id.
         id: MemoryId,
-        /// Whether; over HTTP true when left out.
+        /// Whether it is pinned; over HTTP the default is true.
         pinned: bool,
     }
 
     /// Accepts a proposed memory.
     AcceptMemory: Operate -> Memory {
-        /// Which.
+        /// Memory id.
         id: MemoryId,
     }
 
-    /// One memory says better what others say: they are recalled no longer.
+    /// Replaces memories by a better one; the engine no longer recalls the replaced ones.
     SupersedeMemories: Operate -> Memory {
-        /// The better one.
+        /// Id of the better memory.
         id: MemoryId,
-        /// Ids of the others, 1 to 100.
+        /// Ids of the replaced memories, 1 to 100.
         others: Vec<MemoryId>,
     }
 
-    /// Deletes a memory for good; a proposed one is refused that way.
+    /// Deletes a memory for good, or refuses a proposed one.
     DeleteMemory: Operate -> MemoryId {
-        /// Which.
+        /// Memory id.
         id: MemoryId,
     }
 
-    /// Removes everything of a person for good: in memory, sessions, artifacts and caches.
+    /// Erases a user: removes all of their data for good from memory, sessions, artifacts and caches.
     EraseUser: Admin -> Erasure {
-        /// Stable platform id.
+        /// Stable platform id, for example `telegram:123456`.
         person: String,
     }
 
-    /// Remembers many things: all of them or none.
+    /// Imports memories: all of them or none.
     ImportMemories: Admin -> MemoryImportResult {
-        /// The objects of an export.
+        /// Objects in the format of an export.
         items: Vec<MemoryImport>,
     }
 
-    /// Puts all but the newest turn of a session into its summary; answers when that has ended, well or badly.
+    /// Compacts a session: its summary replaces all turns but the newest. Answers when the compaction has ended.
     CompactSession: Operate -> Compaction {
-        /// Which.
+        /// Session id.
         session_id: SessionId,
     }
 
-    /// Archives now what is old or too much, and removes for good what was archived long ago.
+    /// Archives memories that are too old or too many now, and removes for good what was archived long ago.
     RunHygiene: Admin -> HygieneRun {
-        /// Also where a scope would lose more than half of what it holds to retention.
+        /// Whether to run even if a scope would lose more than half of its memories to retention.
         #[serde(default)]
         yes: bool,
     }
 
-    /// Brings back what a run archived.
+    /// Restores what a memory hygiene run archived.
     UndoHygiene: Admin -> HygieneRun {
-        /// Which.
+        /// Id of the run.
         id: HygieneRunId,
     }
 
-    /// Calls a hook with an example or a document; nothing follows from what it says.
+    /// Runs a hook on trial with an example or a document. The engine ignores the verdict.
     TryHook: Operate -> HookTrial {
-        /// Which.
+        /// Name of the hook.
         name: String,
-        /// At which of its points; none = its first.
+        /// Which of its points; default: its first one.
         #[serde(default)]
         point: Option<HookPoint>,
-        /// What it reads; none = an example.
+        /// Input of the hook; default: an example.
         #[serde(default)]
         input: Option<Value>,
     }
 
-    /// Calls a hook again at once that failed too often; answers its points.
+    /// Calls a hook again at once that failed too often. Answers its points.
     ResetHook: Operate -> Page<Hook> {
-        /// Which.
+        /// Name of the hook.
         name: String,
     }
 
-    /// Makes a routine.
+    /// Creates a routine.
     AddRoutine: Admin -> Routine {
-        /// What it is; name, schedule and prompt are needed.
+        /// Settings; name, schedule and prompt are required.
         routine: RoutinePatch,
     }
 
-    /// Changes a routine; what is left out stays.
+    /// Changes a routine; absent fields stay.
     ChangeRoutine: Admin -> Routine {
-        /// Which, by id or name.
+        /// Id or name.
         routine: String,
-        /// What changes.
+        /// The change; absent fields stay.
         patch: RoutinePatch,
     }
 
     /// Removes a routine with its history; its turns stay.
     RemoveRoutine: Admin -> RoutineId {
-        /// Which, by id or name.
+        /// Id or name.
         routine: String,
     }
 
-    /// Runs a routine now, enabled or not.
+    /// Runs a routine now, even if it is disabled.
     RunRoutine: Operate -> RoutineRun {
-        /// Which, by id or name.
+        /// Id or name.
         routine: String,
     }
 
-    /// Looks for model servers on the engine's machine, with the lines that would declare them; none is used.
+    /// Looks for model servers on the machine of the daemon, with the configuration for them. It uses none of them.
     DiscoverModels: Admin -> Discovery {}
 
-    /// Trusts instructions or a skill as its files are now: agents get it.
+    /// Trusts instructions or a skill in the current version of its files: agents get it.
     TrustSkill: Admin -> Skill {
-        /// Its name, or `instructions:` and a channel.
+        /// Name of the skill, or `instructions:` and a channel.
         name: String,
-        /// Digest of its files as the person has read them.
+        /// Digest of the files that the person has read.
         sha256: String,
     }
 
-    /// Trusts instructions or a skill no longer: agents do not get it.
+    /// Revokes the trust in instructions or a skill: agents no longer get it.
     DistrustSkill: Admin -> Skill {
-        /// Its name, or `instructions:` and a channel.
+        /// Name of the skill, or `instructions:` and a channel.
         name: String,
     }
 
-    /// Trusts what a tool server offers now, or some of its tools: agents get them.
+    /// Trusts the current offer of a tool server, or some of its tools: agents get them.
     TrustMcpServer: Admin -> McpServerReview {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
-        /// Digest of all that it offers, as the person has read it.
+        /// Digest of the offer that the person has read.
         sha256: String,
-        /// Only these tools, by their names on the server; none = all that can be trusted. Others stay as they are.
+        /// Only these tools, by their names on the server; default: all that can be trusted. Others stay as they are.
         #[serde(default)]
         tools: Option<Vec<String>>,
     }
 
-    /// Trusts a tool server no longer: agents get none of its tools.
+    /// Revokes the trust in a tool server: agents get none of its tools.
     DistrustMcpServer: Admin -> McpServerReview {
-        /// Its name in the configuration, or that of a server which was taken out of it.
+        /// Name in the configuration, or the name of a removed server.
         name: String,
     }
 
-    /// Ends the connection to a tool server; calls of its tools fail until somebody starts it.
+    /// Disconnects a tool server; calls of its tools fail until somebody starts it.
     StopMcpServer: Operate -> McpServer {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
     }
 
-    /// Connects a tool server, anew where it is connected.
+    /// Connects a tool server, or connects it again.
     StartMcpServer: Operate -> McpServer {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
     }
 
-    /// Connects a tool server where that is needed, and lists what it offers.
+    /// Connects a tool server if necessary, and lists what it offers.
     TestMcpServer: Operate -> McpServerReview {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
     }
 
-    /// The resources of a tool server; connects it where that is needed.
+    /// Lists the resources of a tool server; connects it if necessary.
     ListMcpResources: Operate -> Page<McpResource> {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
     }
 
-    /// The text of a resource of a tool server; connects it where that is needed. Outside text.
+    /// Reads a resource of a tool server: untrusted text. Connects the server if necessary.
     ReadMcpResource: Operate -> McpText {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
-        /// Address of the resource.
+        /// URI of the resource.
         uri: String,
     }
 
-    /// The prompts of a tool server; connects it where that is needed.
+    /// Lists the prompts of a tool server; connects it if necessary.
     ListMcpPrompts: Operate -> Page<McpPrompt> {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
     }
 
-    /// A prompt of a tool server with its arguments filled in; connects it where that is needed. Outside text.
+    /// Fills in a prompt of a tool server: untrusted text. Connects the server if necessary.
     GetMcpPrompt: Operate -> McpText {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
         /// Name of the prompt.
         prompt: String,
-        /// Its arguments, by name.
+        /// Arguments by name.
         #[serde(default)]
         arguments: BTreeMap<String, String>,
     }
 
-    /// Lets an external agent make a call once that nobody decided in time, if it asks again within 15 minutes.
+    /// Allows a call of an external agent once whose approval expired, if the agent asks again within 15 minutes.
     AllowLater: Approve -> Rule {
-        /// The approval that is over.
+        /// Id of the expired approval.
         approval_id: ApprovalId,
     }
 
-    /// Makes a rule.
+    /// Creates a rule.
     AddRule: Admin -> Rule {
-        /// What it says; tool, matcher and value are needed.
+        /// Settings; tool, matcher and value are required.
         rule: Box<RulePatch>,
     }
 
-    /// Changes a rule; what is left out stays.
+    /// Changes a rule; absent fields stay.
     ChangeRule: Admin -> Rule {
-        /// Which.
+        /// Rule id.
         id: RuleId,
-        /// What changes.
+        /// The change; absent fields stay.
         patch: Box<RulePatch>,
     }
 
-    /// Removes a rule; what it decided stays in the history.
+    /// Removes a rule; its decisions stay in the history.
     RemoveRule: Admin -> RuleId {
-        /// Which.
+        /// Rule id.
         id: RuleId,
     }
 
-    /// Takes a permission for a shape back, by the approval it was given with.
+    /// Revokes a grant, by the id of its approval.
     RemoveGrant: Operate -> ApprovalId {
-        /// Which.
+        /// Approval id.
         id: ApprovalId,
     }
 
-    /// Holds the agent of a conversation, to write in its place. Somebody who holds it already takes it along to where
-    /// they are now.
+    /// Takes a conversation over: its agent pauses, and the caller writes in its place. A second take-over by the same
+    /// person moves it to the new console.
     TakeOverSession: Operate -> Session {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
-        /// Even from somebody else.
+        /// Whether to take it even from another person.
         #[serde(default)]
         force: bool,
     }
 
-    /// Writes as the bot in a conversation that was taken over; what waited is answered with it.
+    /// Sends a message as the bot in a conversation that the caller has taken over; ends the turns that waited there.
     SendAsBot: Operate -> Session {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
         /// `taken_over.id` of the session.
         take_over_id: TakeOverId,
-        /// Markdown, at most 256 KiB.
+        /// Text in Markdown, at most 256 KiB.
         text: String,
     }
 
-    /// Gives a conversation back to its agent, which answers what came in since the last word.
+    /// Gives a conversation back to its agent, which answers the messages since the last one that was sent.
     GiveBackSession: Operate -> Session {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
-        /// Even somebody else's.
+        /// Whether to give back even another person's take-over.
         #[serde(default)]
         force: bool,
     }
 
-    /// Lets a channel finish what was begun and take up nothing new, or everything again.
+    /// Drains a channel: it finishes started work and starts nothing new. Or ends the drain.
     DrainChannel: Operate -> Channel {
         /// Channel name.
         channel: String,
-        /// False takes up work again; over HTTP true when left out.
+        /// True drains; false takes up work again. Over HTTP the default is true.
         drain: bool,
     }
 
-    /// Asks the platform whether a channel's account is set up as it must be; changes nothing there.
+    /// Asks the platform whether a channel's account is set up correctly; changes nothing there.
     CheckChannel: Operate -> Page<Finding> {
         /// Channel name.
         channel: String,
     }
 
-    /// Sends a message that says that it is a test; the delivery tells how it ended.
+    /// Sends a message that is marked as a test. The delivery shows the outcome.
     TestChannel: Operate -> OutboxItem {
         /// Channel name.
         channel: String,
-        /// Conversation key; the one with the newest change where it is left out.
+        /// Conversation key; default: the conversation with the newest change.
         #[serde(default)]
         conversation: Option<String>,
     }
 
-    /// Lets somebody in as a user, by the code they were told or by id.
+    /// Grants an unknown sender access as a user.
     AcceptPairing: Approve -> Pairing {
-        /// Code or id.
+        /// Code of the sender, or id of the pairing.
         pairing: String,
     }
 
-    /// Keeps somebody out, without a word to them.
+    /// Refuses access to a sender without telling them.
     RefusePairing: Approve -> Pairing {
-        /// Code or id.
+        /// Code of the sender, or id of the pairing.
         pairing: String,
     }
 
-    /// Takes either back: they are unknown again, and may ask again.
+    /// Revokes a decision about access: the sender is unknown again, and may ask again.
     RevokePairing: Approve -> Pairing {
-        /// Code or id.
+        /// Code of the sender, or id of the pairing.
         pairing: String,
     }
 
-    /// Runs the command that an approval waits for in a throw-away copy of its workspace, without network, and tells what
-    /// it would do. It is no run of the call, and decides nothing.
+    /// Rehearses a pending command: runs it in a throw-away copy of its workspace, without network, and reports its
+    /// effects. It is no run of the call, and decides nothing.
     RehearseCall: Approve -> Rehearsal {
-        /// Which approval.
+        /// Approval id.
         approval_id: ApprovalId,
     }
 
-    /// Runs a command in the shell of a session, or code in its Python, as a person. Nobody is asked, and the audit says
-    /// who it was. The agent hears of it with its next command there. Refused while another command runs there.
+    /// Runs a command of a person in the shell of a session, or code in its Python. It needs no approval; the audit
+    /// names the person. The agent hears of it with its next command there. Refused while another command runs there.
     RunInShell: Admin -> ShellRun {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
-        /// What runs.
+        /// The command.
         request: ShellRequest,
     }
 
     /// Ends a shell, or another interpreter, of a session, with everything that runs in it.
     EndInterpreter: Operate -> Interpreter {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
-        /// Which of its interpreters.
+        /// Kind of the interpreter.
         kind: InterpreterKind,
     }
 
-    /// Lets a question wait for somebody in particular; decides nothing, and everybody still can.
+    /// Assigns an approval to a person. It decides nothing, and everybody who may decide still can.
     AssignApproval: Approve -> Approval {
-        /// Which one.
+        /// Approval id.
         approval_id: ApprovalId,
-        /// To whom.
+        /// The assignee and a note.
         request: AssignRequest,
     }
 
-    /// Says who is on call.
+    /// Sets who is on call.
     SetOnCall: Operate -> OnCallStatus {
-        /// Who, for how long.
+        /// Who, for how long, and a note.
         #[serde(flatten)]
         request: OnCallRequest,
     }
 
-    /// Sends marked messages the way of a question that nobody decides; nothing waits and nothing runs.
+    /// Starts an escalation drill: marked test messages take all steps of the policy. Nothing waits and nothing runs.
     DrillEscalation: Operate -> crate::protocol::escalation::EscalationDrill {
-        /// Which channel, how fast.
+        /// Channel and speed of the drill.
         #[serde(flatten)]
         request: crate::protocol::escalation::DrillRequest,
     }
 
-    /// Takes what a call left off the Queue, once it was looked at; no file changes.
+    /// Removes the leftovers of a call from the Queue after a review; no file changes.
     DismissLeftovers: Approve -> Leftovers {
-        /// Which call.
+        /// Tool call id.
         tool_call_id: ToolCallId,
     }
 
-    /// Puts the files of a call back as they were before it: all of them, or none where one was changed since.
+    /// Undoes the file changes of a call: all of them, or none if a file has changed since.
     UndoFileChange: Operate -> FileChange {
-        /// Which call.
+        /// Tool call id.
         tool_call_id: ToolCallId,
     }
 
-    /// Takes the calls that were refused because too many waited off the Queue; they stay refused.
+    /// Removes calls that were refused because too many approvals waited from the Queue; they stay refused.
     DismissRefusedCalls: Approve -> Session {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
     }
 
-    /// Makes a token, and answers its value this once. It gives no more than the caller has, nor than the role of its
-    /// person.
+    /// Creates a token and returns its value, only this once. Its scopes cannot exceed those of the caller, or of its
+    /// owner's role.
     CreateToken: Admin -> NewToken {
-        /// Its name: 1 to 64 letters, digits, `.`, `_` or `-`.
+        /// Name: 1 to 64 letters, digits, `.`, `_` or `-`.
         name: String,
-        /// What it may do.
+        /// Scopes of the token.
         scopes: Vec<Scope>,
-        /// Whose it is, a name under `[people]`; left out, it stands for a program.
+        /// Owner, a name under `[people]`; default: none, because a program uses it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         person: Option<String>,
-        /// When it ends; never when left out.
+        /// When it ends; default: never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
     }
 
-    /// Ends a token for good; its open streams end within a second.
+    /// Revokes a token for good; its open streams end within a second.
     RevokeToken: Admin -> Token {
-        /// Its name.
+        /// Name of the token.
         name: String,
     }
 }

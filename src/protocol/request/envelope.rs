@@ -1,4 +1,4 @@
-//! A command with who sends it and from where.
+//! A command with its sender and surface.
 
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Surface;
@@ -8,20 +8,20 @@ use crate::protocol::trace_parent::TraceParent;
 /// A command with its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope<C = Command> {
-    /// What to do.
+    /// The command.
     pub command: C,
-    /// Who asks.
+    /// Who sends it.
     pub actor: Actor,
     /// Where it came from.
     pub surface: Surface,
-    /// Makes a repeated submission return the first one's result. Scoped to the actor.
+    /// Key that makes a repeated request return the first result. Each actor has its own keys.
     pub idempotency_key: Option<String>,
-    /// The trace of the caller that the turn is a part of, where a request named one.
+    /// The caller's trace that the turn belongs to; none = the request named none.
     pub trace: Option<TraceParent>,
 }
 
 impl<C: Into<Command>> Envelope<C> {
-    /// The same with the command as it goes over the wire.
+    /// The envelope with the command in its wire form.
     pub fn wire(self) -> Envelope {
         Envelope {
             command: self.command.into(),

@@ -1,7 +1,7 @@
-//! Requests: what a surface asks of the engine, and what it gets back for it.
+//! Requests of surfaces to the engine, and their replies.
 //!
-//! A table says everything of a request once: its name, the scope it needs, its reply and its fields. The macro makes
-//! from an entry a struct, its place among the requests on the wire, and the place of its reply among the answers.
+//! A table defines each request once: its name, required scope, reply and fields. The macro turns an entry into a
+//! struct, a variant of the requests on the wire, and a variant of the answers.
 
 mod commands;
 mod envelope;

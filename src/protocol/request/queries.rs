@@ -1,4 +1,4 @@
-//! The table of queries: they change nothing.
+//! The table of queries. A query changes nothing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,29 +51,29 @@ use crate::protocol::tool::{Interpreter, Tool, ToolDefinition};
 use crate::protocol::uncertain::Uncertain;
 
 requests! {
-    /// A question that changes nothing.
+    /// A request that changes nothing.
     #[serde(tag = "query", rename_all = "snake_case")]
     enum Query;
 
-    /// The answer to a [`Query`], of the variant of the same name.
+    /// The answer to a [`Query`]: the variant of the same name.
     #[serde(tag = "answer", content = "value", rename_all = "snake_case")]
     enum Answer;
 
-    /// Everything a console starts from; follow events with `after=seq`.
+    /// The initial state for a console. Follow later events with `after=seq`.
     GetSnapshot: Read -> Snapshot {}
 
-    /// The engine as a whole.
+    /// State of the engine.
     GetEngine: Read -> EngineStatus {}
 
-    /// Sessions, newest change first.
+    /// Lists sessions, newest change first.
     ListSessions: Read -> Page<Session> {
-        /// Only this state.
+        /// Only sessions in this state.
         #[serde(default)]
         state: Option<SessionState>,
-        /// Only this channel.
+        /// Only sessions of this channel.
         #[serde(default)]
         channel: Option<String>,
-        /// Only conversations whose key begins so; with a channel.
+        /// Only conversations whose key has this prefix; needs `channel`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefix: Option<String>,
         /// Page.
@@ -81,7 +81,7 @@ requests! {
         page: PageRequest,
     }
 
-    /// Jobs of external agents, newest change first.
+    /// Lists jobs of external agents, newest change first.
     ListAgentJobs: Read -> Page<AgentJob> {
         /// Page.
         #[serde(flatten)]
@@ -90,20 +90,20 @@ requests! {
 
     /// One job of an external agent.
     GetAgentJob: Read -> AgentJob {
-        /// Which.
+        /// Job id.
         id: SessionId,
     }
 
     /// One session.
     GetSession: Read -> Session {
-        /// Which.
+        /// Session id.
         id: SessionId,
     }
 
-    /// A window of a session's transcript: the newest entries before a position, oldest first. `next_cursor` is the
-    /// next `before`.
+    /// A part of a session's transcript: the newest entries before a position, oldest first. `next_cursor` is the
+    /// `before` of the next request.
     GetTranscript: Read -> Page<TranscriptEntry> {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
         /// Entries before this position; none = the newest.
         #[serde(default)]
@@ -114,12 +114,12 @@ requests! {
         limit: Option<u32>,
     }
 
-    /// Continuations, newest change first.
+    /// Lists continuations (turns), newest change first.
     ListContinuations: Read -> Page<Continuation> {
-        /// Only this state.
+        /// Only continuations in this state.
         #[serde(default)]
         state: Option<ContinuationState>,
-        /// Only this session.
+        /// Only continuations of this session.
         #[serde(default)]
         session_id: Option<SessionId>,
         /// Page.
@@ -127,21 +127,21 @@ requests! {
         page: PageRequest,
     }
 
-    /// One continuation.
+    /// One continuation (turn).
     GetContinuation: Read -> Continuation {
-        /// Which.
+        /// Continuation id.
         id: ContinuationId,
     }
 
-    /// A continuation's steps as stored.
+    /// The stored steps of a continuation.
     ListSteps: Read -> Page<Step> {
-        /// Which.
+        /// Continuation id.
         continuation_id: ContinuationId,
     }
 
-    /// Approvals, oldest first while pending, else newest first.
+    /// Lists approvals: pending ones oldest first, others newest first.
     ListApprovals: Read -> Page<Approval> {
-        /// Only this state.
+        /// Only approvals in this state.
         #[serde(default)]
         state: Option<ApprovalState>,
         /// Page.
@@ -151,34 +151,34 @@ requests! {
 
     /// One approval.
     GetApproval: Read -> Approval {
-        /// Which.
+        /// Approval id.
         id: ApprovalId,
     }
 
-    /// All channels.
+    /// Lists all channels.
     ListChannels: Read -> Page<Channel> {}
 
     /// One channel.
     GetChannel: Read -> Channel {
-        /// Which.
+        /// Channel name.
         name: String,
     }
 
-    /// What would have run without asking under another level.
+    /// Which past calls would have run without asking under another policy.
     GetWhatIf: Read -> WhatIf {
-        /// Which channel.
+        /// Channel name.
         channel: String,
-        /// The change that is tried.
+        /// The policy change to try.
         patch: PolicyPatch,
-        /// How many past calls (1–200, default 20).
+        /// Number of past calls to examine (1–200, default 20).
         #[serde(default)]
         #[schemars(range(min = 1, max = 200))]
         limit: Option<u32>,
     }
 
-    /// Deliveries, newest first.
+    /// Lists deliveries, newest first.
     ListDeliveries: Read -> Page<OutboxItem> {
-        /// Only this state.
+        /// Only deliveries in this state.
         #[serde(default)]
         state: Option<OutboxState>,
         /// Page.
@@ -188,41 +188,41 @@ requests! {
 
     /// One delivery.
     GetDelivery: Read -> OutboxItem {
-        /// Which.
+        /// Delivery id.
         id: OutboxId,
     }
 
     /// Why a call ran, asked or was refused.
     ExplainCall: Read -> Why {
-        /// Which.
+        /// Tool call id.
         tool_call_id: ToolCallId,
     }
 
-    /// What a call did to the files of its workspace, as far as the record holds it.
+    /// The changes of a call to the files of its workspace, as far as they are recorded.
     GetCallDiff: Read -> CallDiff {
-        /// Which.
+        /// Tool call id.
         tool_call_id: ToolCallId,
     }
 
-    /// What waits and what nobody knows: to look at before a release, above all of a quarantine.
+    /// Waiting work and unknown outcomes: review them before a release, above all of a quarantine.
     ListUncertain: Read -> Uncertain {}
 
-    /// Content that is kept in a file.
+    /// Content stored under its hash.
     GetArtifact: Read -> Artifact {
-        /// Which.
+        /// Hash of the content.
         hash: ArtifactHash,
     }
 
-    /// How the installation is; with `check`, every invariant is verified on the live database.
+    /// State of the installation. With `check`, the engine also verifies every invariant on the live database.
     GetDoctor: Read -> Doctor {
-        /// Whether every invariant is verified too, which reads the whole database.
+        /// Whether to verify every invariant, which reads the whole database.
         #[serde(default)]
         check: bool,
     }
 
-    /// Who did what, newest first.
+    /// Lists audit rows (who did what), newest first.
     ListAudit: Read -> Page<AuditRow> {
-        /// Which.
+        /// Filter for audit rows.
         #[serde(flatten)]
         filter: AuditFilter,
         /// Page.
@@ -230,22 +230,23 @@ requests! {
         page: PageRequest,
     }
 
-    /// Walks the whole audit and compares it with what was noted of it.
+    /// Reads the whole audit and compares its hash chain with the stored anchors.
     VerifyAudit: Read -> AuditReport {
-        /// A place of the chain that was noted elsewhere.
+        /// A row number and hash that were noted elsewhere.
         #[serde(default)]
         anchor: Option<AuditAnchor>,
     }
 
-    /// The configured providers, and of each model that is named what it can do and costs; nobody is asked.
+    /// Lists the configured providers with the capabilities and prices of their models. The engine contacts no
+    /// provider.
     ListModels: Read -> Page<ProviderModels> {}
 
-    /// What the response cache did, and why it missed.
+    /// Sizes and counters of the response cache.
     GetCache: Read -> CacheStats {}
 
-    /// Cached responses, newest first.
+    /// Lists cached responses, newest first.
     ListCacheEntries: Read -> Page<CacheEntry> {
-        /// Only this channel.
+        /// Only responses of this channel.
         #[serde(default)]
         channel: Option<String>,
         /// Page.
@@ -255,28 +256,28 @@ requests! {
 
     /// One cached response.
     GetCacheEntry: Read -> CacheEntry {
-        /// Its id, or a longer beginning of its key.
+        /// Id, or a longer prefix of its key.
         id: String,
     }
 
-    /// What was spent, by channel, model or day, and how far the budgets of today are used up.
+    /// Spending by channel, model or day, and use of today's budgets.
     GetCosts: Read -> Costs {
-        /// What to sum by; over HTTP by day when left out.
+        /// Grouping; over HTTP the default is by day.
         by: CostGrouping,
-        /// First local day, YYYY-MM-DD; none = 30 days up to the last.
+        /// First local day, YYYY-MM-DD; default: 30 days up to the last one.
         #[serde(default)]
         since: Option<Day>,
-        /// Last local day; none = today.
+        /// Last local day; default: today.
         #[serde(default)]
         until: Option<Day>,
     }
 
-    /// Counts and sizes of memory.
+    /// Counts and sizes of the memory.
     GetMemoryStats: Read -> MemoryStats {}
 
-    /// What is remembered, newest change first.
+    /// Lists memories, newest change first.
     ListMemories: Read -> Page<Memory> {
-        /// Which.
+        /// Filter for memories.
         #[serde(default)]
         filter: MemoryFilter,
         /// Page.
@@ -284,12 +285,12 @@ requests! {
         page: PageRequest,
     }
 
-    /// What is remembered of something, best first; any text is a valid search. `found_by` says what each was found by,
-    /// `words_only` why meaning was not looked for.
+    /// Searches memories, best match first; any text is a valid search. `found_by` tells how each was found.
+    /// `words_only` tells why the search did not compare meanings.
     SearchMemories: Read -> MemoryMatch {
-        /// What for.
+        /// Text to search for.
         text: String,
-        /// Which.
+        /// Filter for memories.
         #[serde(default)]
         filter: MemoryFilter,
         /// At most this many (1 to 200, default 20).
@@ -300,13 +301,13 @@ requests! {
 
     /// One memory.
     GetMemory: Read -> Memory {
-        /// Which.
+        /// Memory id.
         id: MemoryId,
     }
 
-    /// What waits for a person, says the same, contradicts, or was never used.
+    /// Memories to review: proposals, duplicates, contradictions and unused ones.
     ReviewMemories: Read -> MemoryReview {
-        /// At most this many of each (1 to 200, default 20).
+        /// Most memories of each sort (1 to 200, default 20).
         #[serde(default)]
         #[schemars(range(min = 1, max = 200))]
         limit: Option<u32>,
@@ -314,13 +315,13 @@ requests! {
 
     /// The summary of a session; none = there is none.
     GetSessionSummary: Read -> Option<Summary> {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
     }
 
-    /// Compactions, newest first, with the size of the next prompt before and after.
+    /// Lists compactions, newest first, with the size of the next prompt before and after.
     ListCompactions: Read -> Page<Compaction> {
-        /// Only of this session.
+        /// Only compactions of this session.
         #[serde(default)]
         session_id: Option<SessionId>,
         /// Page.
@@ -334,78 +335,78 @@ requests! {
         person: String,
     }
 
-    /// Settings of hygiene, its last and next run, sizes by day.
+    /// Settings of memory hygiene, its last and next run, and sizes by day.
     GetHygiene: Read -> HygieneStatus {}
 
-    /// What a run of hygiene would archive or remove now, and why; changes nothing.
+    /// What a memory hygiene run would archive or remove now, and why. Changes nothing.
     PreviewHygiene: Read -> HygieneReport {}
 
-    /// Runs of hygiene, newest first.
+    /// Lists memory hygiene runs, newest first.
     ListHygieneRuns: Read -> Page<HygieneRun> {
         /// Page.
         #[serde(flatten)]
         page: PageRequest,
     }
 
-    /// Every hook at every point, in the order they are called in, with counters.
+    /// Lists every hook at every point, in the order of the calls, with counters.
     ListHooks: Read -> Page<Hook> {}
 
-    /// All routines, by name.
+    /// Lists all routines by name.
     ListRoutines: Read -> Page<Routine> {}
 
     /// One routine, by id or name.
     GetRoutine: Read -> Routine {
-        /// Which.
+        /// Id or name.
         routine: String,
     }
 
-    /// Runs of a routine, newest first.
+    /// Lists runs of a routine, newest first.
     ListRoutineRuns: Read -> Page<RoutineRun> {
-        /// Which, by id or name.
+        /// Id or name of the routine.
         routine: String,
         /// Page.
         #[serde(flatten)]
         page: PageRequest,
     }
 
-    /// When a schedule is due next; says what is wrong with it.
+    /// When a schedule is due next. An invalid schedule is refused with the reason.
     ListUpcomingRuns: Read -> Page<Timestamp> {
-        /// Cron or `every …`.
+        /// Cron expression or `every …`.
         schedule: String,
-        /// IANA name; none = of the machine.
+        /// IANA name of the time zone; default: that of the machine.
         #[serde(default)]
         time_zone: Option<String>,
-        /// How many times (1 to 50, default 5).
+        /// Number of times (1 to 50, default 5).
         #[serde(default)]
         #[schemars(range(min = 1, max = 50))]
         limit: Option<u32>,
     }
 
-    /// All rules, newest first.
+    /// Lists all rules, newest first.
     ListRules: Read -> Page<Rule> {}
 
     /// One rule.
     GetRule: Read -> Rule {
-        /// Which.
+        /// Rule id.
         id: RuleId,
     }
 
-    /// Permissions for shapes in sessions that hold, newest first.
+    /// Lists grants in force, newest first.
     ListGrants: Read -> Page<Grant> {}
 
-    /// What a rule matches of the last seven days; changes nothing.
+    /// Calls of the last seven days that a rule matches. Changes nothing.
     GetRuleMatches: Read -> RuleMatches {
-        /// A rule that exists; the other fields are laid over it.
+        /// An existing rule; the fields of `rule` replace its fields.
         #[serde(default)]
         id: Option<RuleId>,
-        /// What it says.
+        /// Fields of the rule.
         #[serde(default)]
         rule: Box<RulePatch>,
     }
 
-    /// Rules that would have answered most of what people allowed; makes none.
+    /// Suggests rules that would have answered most of what people allowed. Creates none.
     SuggestRules: Read -> RuleSuggestions {
-        /// Days that are looked at (1 to 90, default 7).
+        /// Days to examine (1 to 90, default 7).
         #[serde(default)]
         #[schemars(range(min = 1, max = 90))]
         days: Option<u32>,
@@ -414,31 +415,32 @@ requests! {
         channel: Option<String>,
     }
 
-    /// What would happen to a call that came as a message on a channel now; changes nothing.
+    /// The verdict about a call that would come as a message on a channel now. Changes nothing.
     TestRules: Read -> RuleTest {
         /// Tool name.
         tool: String,
-        /// Its arguments; in a query parameter as JSON.
+        /// The arguments; in a query parameter as JSON.
         args: serde_json::Value,
-        /// Channel it comes on.
+        /// Channel of the call.
         channel: String,
-        /// Session it comes in; none = a new one, nothing untrusted in context.
+        /// Session of the call; default: a new one, without untrusted content in the context.
         #[serde(default)]
         session_id: Option<SessionId>,
     }
 
-    /// What waits, what is out of the ordinary, who did what and what was spent since a time.
+    /// Summary for a change of shift: pending approvals, unusual states, actions and spending since a time.
     GetShiftSummary: Read -> ShiftSummary {
-        /// Not before this time, RFC 3339; none = eight hours ago.
+        /// Start of the summary, RFC 3339; default: eight hours ago.
         #[serde(default)]
         since: Option<Timestamp>,
     }
 
-    /// A window of a session's transcript: the oldest entries from a position on. `next_cursor` is the next `from`.
+    /// A part of a session's transcript: the oldest entries from a position on. `next_cursor` is the `from` of the
+    /// next request.
     GetTranscriptFrom: Read -> Page<TranscriptEntry> {
-        /// Which session.
+        /// Session id.
         session_id: SessionId,
-        /// Entries at this position and after it; 0 = from the beginning.
+        /// First position; 0 = the beginning.
         from: u64,
         /// At most this many (1–500, default 100).
         #[serde(default)]
@@ -446,103 +448,105 @@ requests! {
         limit: Option<u32>,
     }
 
-    /// Unknown senders who ask for access to a channel, and who has it: whoever waits first, then the newest.
+    /// Lists unknown senders who ask for access to a channel, and people who have it: pending ones first, then the
+    /// newest.
     ListPairings: Read -> Page<Pairing> {
-        /// Only this state.
+        /// Only pairings in this state.
         #[serde(default)]
         state: Option<PairingState>,
     }
 
-    /// Who is on call, and who can be named.
+    /// Who is on call, and who can be.
     GetOnCall: Read -> OnCallStatus {
-        /// Who asks. A remote client's is ignored: the daemon takes it from the credential.
+        /// The caller. The daemon ignores a remote client's value and takes the caller from the credential.
         #[serde(default)]
         actor: Option<Actor>,
     }
 
-    /// The people of the configuration, by name: their roles, where the bot reaches them, and who is on call.
+    /// Lists the people in the configuration by name, with their roles, the channels that reach them, and who is on
+    /// call.
     ListPeople: Read -> Page<Person> {}
 
-    /// The channels that escalate what nobody decides: the steps of their policies, and their last drills.
+    /// Lists the channels with an escalation policy: the steps of their policies, and their last drills.
     ListEscalations: Read -> Page<EscalationStatus> {}
 
-    /// The newest test of each gate by `gate test`, as the data directory of the daemon holds it.
+    /// Lists the newest `gate test` of each gate, from the data directory of the daemon.
     ListGateTests: Read -> Page<GateTest> {}
 
-    /// Named tokens, by name: what they may do, whose they are, and when they were used last. Never their values.
+    /// Lists named tokens by name: scopes, owners and last use. Never their values.
     ListTokens: Read -> Page<Token> {
-        /// Also those that were revoked.
+        /// Whether to include revoked tokens.
         #[serde(default)]
         all: bool,
     }
 
-    /// What edit_file, apply_patch, move_file and delete_file did and what is kept of it, the newest first, at most 200.
+    /// Lists stored file changes of edit_file, apply_patch, move_file and delete_file, newest first, at most 200.
     ListFileChanges: Read -> Page<FileChange> {}
 
-    /// The tools that agents can call, by name, and how their newest calls went.
+    /// Lists the tools that agents can call, by name, with figures about their newest calls.
     ListTools: Read -> Page<Tool> {}
 
-    /// The tools that the policy of a channel does not block, as agents there get them.
+    /// Lists the tools that the policy of a channel does not block, as its agents get them.
     ListChannelTools: Read -> Page<ToolDefinition> {
         /// Channel name.
         channel: String,
     }
 
-    /// Instructions of workspaces and skills: in files, and trusted. Instructions first, then by name.
+    /// Lists workspace instructions and skills, in files and trusted: instructions first, then by name.
     ListSkills: Read -> Page<Skill> {}
 
-    /// A skill with the difference between what is trusted and its files.
+    /// A skill, and the difference between the trusted version and its files.
     GetSkill: Read -> SkillReview {
-        /// Its name, or `instructions:` and a channel.
+        /// Name of the skill, or `instructions:` and a channel.
         name: String,
     }
 
-    /// The tool servers of the configuration, and those that were taken out of it and are still trusted, by name.
+    /// Lists the tool servers of the configuration, and removed ones that are still trusted, by name.
     ListMcpServers: Read -> Page<McpServer> {}
 
-    /// A tool server with its tools, and the difference between what is trusted and what it offered last.
+    /// A tool server with its tools, and the difference between the trusted definitions and its last offer.
     GetMcpServer: Read -> McpServerReview {
-        /// Its name in the configuration.
+        /// Name in the configuration.
         name: String,
     }
 
-    /// Shells and other interpreters that sessions keep between the calls of their agents, the oldest first.
+    /// Lists shells and other interpreters that sessions keep between calls, oldest first.
     ListInterpreters: Read -> Page<Interpreter> {}
 
-    /// Tables that people sent, by channel and name.
+    /// Lists datasets by channel and name.
     ListDatasets: Read -> Page<Dataset> {
-        /// Only of this channel.
+        /// Only datasets of this channel.
         #[serde(default)]
         channel: Option<String>,
     }
 
-    /// A dataset, what is in its columns, and its first rows.
+    /// A dataset with a summary of its columns and its first rows.
     GetDataset: Read -> DatasetDescription {
-        /// Its id, its name, or `CHANNEL/NAME`.
+        /// Id, name, or `CHANNEL/NAME`.
         dataset: String,
     }
 
-    /// Asks a dataset: which rows, which columns, which groups.
+    /// Queries a dataset: rows, columns and groups.
     QueryDataset: Read -> DatasetRows {
-        /// Its id, its name, or `CHANNEL/NAME`.
+        /// Id, name, or `CHANNEL/NAME`.
         dataset: String,
-        /// The question.
+        /// The query.
         #[serde(flatten)]
         query: DatasetQuery,
     }
 
-    /// The channels by name: how each stands, what waits, what it spent today, and its turns of the last 24 hours.
+    /// Lists channels by name, with state, pending approvals, spending of today, and turns of the last 24 hours.
     ListFleet: Read -> Page<FleetChannel> {}
 
-    /// Counters, latencies and what waits, for Prometheus. Reading them counts nothing by itself.
+    /// Counters, latencies and queue sizes for Prometheus. Reading them changes no counter.
     GetMetrics: Read -> Metrics {}
 
     /// The newest lines of the daemon's log, oldest first. The daemon keeps about 1 MiB of them in memory.
     GetLog: Read -> Log {
-        /// Only lines at least as serious.
+        /// Least severity of the lines.
         #[serde(default)]
         level: Option<LogLevel>,
-        /// Lines after this number, the oldest of them first; none = the newest lines.
+        /// Only lines after this number, from the oldest on; default: the newest lines.
         #[serde(default)]
         after: Option<u64>,
         /// At most this many (1 to 2000, default 500).
@@ -551,24 +555,25 @@ requests! {
         limit: Option<u32>,
     }
 
-    /// What runs left in places from which git, editors, shells and agents run programs, the newest first, at most 200.
+    /// Lists files that runs left in places from which git, editors, shells and agents run programs: newest first, at
+    /// most 200.
     ListLeftovers: Read -> Page<Leftovers> {
-        /// Also what a person has dismissed.
+        /// Whether to include what a person has dismissed.
         #[serde(default)]
         all: bool,
     }
 
-    /// Cost and health over time: a span of time after the other, in groups. Over HTTP as CSV too.
+    /// Cost and health over time, by period and group. HTTP offers CSV too.
     GetStats: Read -> Stats {
-        /// From the beginning of the span that holds this time; none = 30 spans.
+        /// Any time in the first period; default: 30 periods.
         #[serde(default)]
         since: Option<Timestamp>,
-        /// To the end of the span that holds this time; none = now.
+        /// Any time in the last period; default: now.
         #[serde(default)]
         until: Option<Timestamp>,
-        /// How long a span is, by the daemon's clock; over HTTP a day when left out.
+        /// Length of a period, by the daemon's clock; over HTTP the default is a day.
         step: StatsStep,
-        /// What is grouped by; over HTTP one group of everything when left out.
+        /// Grouping; over HTTP the default is one group for everything.
         by: StatsGrouping,
     }
 

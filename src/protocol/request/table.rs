@@ -1,22 +1,22 @@
-//! What a table of requests is: the trait of a request, and the macros that make a table and carry out what is in it.
+//! Tables of requests: the trait of a request, and the macros that define a table and dispatch its requests.
 
 use crate::protocol::enums::Scope;
 use crate::protocol::problem::Problem;
 
-/// A request of a table. The type of its reply follows from it.
+/// A request of a table. Its type determines the type of its reply.
 pub trait Request: Into<Self::Wire> + Send {
-    /// Every request of its table, as it goes over the wire.
+    /// The enum of all requests of its table, as sent.
     type Wire;
-    /// Every reply of its table, as it comes back.
+    /// The enum of all replies of its table, as returned.
     type Answer: Send;
-    /// What comes back for it.
+    /// The type of its reply.
     type Reply: Send;
-    /// Its name in the table.
+    /// Name of the request in the table.
     const NAME: &'static str;
-    /// The least scope a caller needs.
+    /// The least scope that a caller needs.
     const SCOPE: Scope;
 
-    /// Its reply.
+    /// Unwraps its reply.
     ///
     /// # Errors
     /// When this is the answer to another request.
@@ -44,7 +44,7 @@ macro_rules! requests {
         }
 
         impl $Wire {
-            /// The least scope a caller needs.
+            /// The least scope that a caller needs.
             pub fn scope(&self) -> Scope {
                 match self {
                     $(Self::$Name(_) => <$Name as Request>::SCOPE,)*
@@ -62,7 +62,7 @@ macro_rules! requests {
         }
 
         impl $Answer {
-            /// The name of the request that it answers.
+            /// Name of the request that this answers.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$Name(_) => <$Name as Request>::NAME,)*
@@ -102,7 +102,7 @@ macro_rules! requests {
 }
 pub(crate) use requests;
 
-/// Carries out a request of a table: an arm says how its reply is made, and the table where that goes.
+/// Dispatches a request of a table: each arm makes a reply, and the macro wraps it in the answer.
 macro_rules! dispatch {
     ($request:expr, $Wire:ident => $Answer:ident { $($Name:ident($fields:pat) => $reply:expr,)* }) => {
         match $request {
@@ -112,7 +112,7 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
-/// An answer that belongs to another request.
+/// The error for an answer to another request.
 pub(super) fn mismatch(asked: &str, answered: &str) -> Problem {
     Problem::internal(format!("{asked} was answered as {answered}"))
 }

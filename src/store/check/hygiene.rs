@@ -4,7 +4,7 @@ use crate::store::check::rule::{Rule, Subject, query};
 
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
-    query("M2", "memory archived by a run that was taken back, or that says it is gone", "memories WHERE archived_by IS NOT NULL", Subject::Memory,
+    query("M2", "memory archived by a run that was undone or removed", "memories WHERE archived_by IS NOT NULL", Subject::Memory,
         "SELECT m.id, r.state AS note FROM memories m JOIN hygiene_runs r ON r.id = m.archived_by
          WHERE r.state = 'removed' OR (r.state = 'undone' AND r.ended_at IS NOT NULL)"),
     query("M2", "memory that names a run and is not archived, or a run that is not there", "memories WHERE archived_by IS NOT NULL", Subject::Memory,

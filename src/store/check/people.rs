@@ -31,7 +31,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     query(
         "rule",
-        "permission for a shape of a turn that has ended",
+        "grant of a turn that has ended",
         "session_grants",
         Subject::Approval,
         "SELECT g.approval_id FROM session_grants g JOIN continuations c ON c.id = g.continuation_id
@@ -39,7 +39,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     query(
         "rule",
-        "permission for a shape that was of high risk or tainted",
+        "grant for a call of high risk or with untrusted content",
         "session_grants",
         Subject::Approval,
         "SELECT g.approval_id FROM session_grants g JOIN approvals p ON p.id = g.approval_id
@@ -49,7 +49,7 @@ pub(crate) const RULES: &[Rule] = &[
     // Conversations that people hold.
     query(
         "take-over",
-        "conversation that is held on a channel that does not exist",
+        "take-over on a channel that does not exist",
         "take_overs",
         Subject::Text,
         "SELECT t.channel || ' ' || t.conversation FROM take_overs t

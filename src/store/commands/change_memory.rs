@@ -49,7 +49,7 @@ fn refused(memory: &Memory, what: &str, next: &str) -> StoreError {
     ))
 }
 
-const PUT_BACK: &str = "take the run of hygiene back that archived it";
+const PUT_BACK: &str = "undo the hygiene run that archived it";
 
 impl ChangeMemory {
     fn edit(

@@ -78,7 +78,7 @@ impl ExpireDue {
         if let Some(head) = head.as_mut() {
             // Its own call is closed here too: it waits, and waiting calls expire.
             tx.close_open(head, ApprovalState::Revoked, ToolCallState::Expired)?;
-            let reason = format!("approval {id} was not answered in time");
+            let reason = format!("approval {id} expired: nobody decided");
             tx.move_continuation(
                 head,
                 ContinuationState::Expired,

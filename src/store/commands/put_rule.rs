@@ -176,7 +176,7 @@ impl WriteCommand for RemoveRule {
     }
 }
 
-/// Takes a permission for a shape back. Durable.
+/// Takes a session grant back. Durable.
 #[derive(Debug, Clone)]
 pub struct RemoveGrant {
     /// The approval it was given with.
@@ -194,7 +194,7 @@ impl WriteCommand for RemoveGrant {
             columns!(tool, session_id, requester_id),
         )?;
         let (tool, session, requester) =
-            found.ok_or_else(|| StoreError::not_found("permission for a shape", self.id))?;
+            found.ok_or_else(|| StoreError::not_found("session grant", self.id))?;
         let detail = json!({ "tool": tool, "session": session, "requester": requester });
         tx.grant_removed(self.id, session, tool, &detail, &self.by)
     }

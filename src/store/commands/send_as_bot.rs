@@ -116,7 +116,7 @@ impl WriteCommand for SendBotMessage {
             Some(held) if held.id == self.take_over_id && held.by_id == self.by.id => {}
             Some(held) => {
                 return Err(StoreError::rejected(format!(
-                    "{} holds this conversation since {}, from elsewhere: take it over again to write here",
+                    "{} took this conversation over in another console at {}: take it over again to write here",
                     held.by, held.at
                 )));
             }

@@ -36,7 +36,7 @@ impl WriteCommand for BeginUndo {
             | HygieneState::Undone
             | HygieneState::Removed => {
                 return Err(StoreError::rejected(format!(
-                    "{} is {} and could be taken back until {}",
+                    "{} is {} and could be undone until {}",
                     self.id, run.state, run.undo_until
                 )));
             }
@@ -96,7 +96,7 @@ impl WriteCommand for EndUndo {
         )?;
         if ended == 0 {
             return Err(StoreError::conflict(format!(
-                "{} is not being taken back to its end",
+                "the undo of {} is not complete",
                 self.id
             )));
         }

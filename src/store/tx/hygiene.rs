@@ -21,7 +21,7 @@ pub(crate) fn run_of(row: &Row<'_>) -> Result<HygieneRun, StoreError> {
 /// One run.
 pub(crate) fn load_run(conn: &Connection, id: HygieneRunId) -> Result<HygieneRun, StoreError> {
     conn.row_opt(&format!("{RUN} WHERE id = ?1"), [id], run_of)?
-        .ok_or_else(|| StoreError::not_found("run of hygiene", id))
+        .ok_or_else(|| StoreError::not_found("hygiene run", id))
 }
 
 impl WriteTx<'_> {

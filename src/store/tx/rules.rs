@@ -110,7 +110,7 @@ impl WriteTx<'_> {
         self.rule_changed("removed", rule, by)
     }
 
-    /// Audits and announces a permission for a shape that was taken back or has ended with its turn.
+    /// Audits and announces a session grant that was taken back or has ended with its turn.
     pub(crate) fn grant_removed(
         &mut self,
         approval: ApprovalId,

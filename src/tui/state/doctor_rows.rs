@@ -67,7 +67,7 @@ fn engine(state: &State) -> Row {
     found.fix = fix;
     found.more.clone_from(&engine.problems);
     if let Some(why) = &engine.held_reason {
-        found.more.push(format!("held: {why}"));
+        found.more.push(format!("emergency stop: {why}"));
     }
     found
 }

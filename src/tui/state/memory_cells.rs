@@ -14,7 +14,7 @@ use crate::tui::state::memory::{Place, Row, View, Why};
 /// Characters of a text in a question.
 const FEW: usize = 120;
 
-pub const SCOPES: &[&str] = &["scope", "held", "bytes"];
+pub const SCOPES: &[&str] = &["scope", "count", "bytes"];
 /// Columns of what is remembered.
 pub const FACTS: &[&str] = &["state", "what", "where", "uses", "used", "ends"];
 /// The same of what a search found: by what counts more than how often it was needed.
@@ -88,7 +88,7 @@ pub fn few(text: &str) -> String {
 
 pub fn place_name(place: &Place) -> String {
     match place {
-        Place::Review => "to look through".to_owned(),
+        Place::Review => "to review".to_owned(),
         Place::All => "all scopes".to_owned(),
         Place::Session => "sessions".to_owned(),
         Place::Channel(name) => format!("channel {name}"),
@@ -266,7 +266,7 @@ pub fn undo(state: &State, run: &HygieneRun) -> String {
         return format!("{} left", ends(state.model.now.wall, run.undo_until));
     }
     if run.report.archived == 0 {
-        "nothing to take back".to_owned()
+        "nothing to undo".to_owned()
     } else {
         "no more".to_owned()
     }

@@ -344,7 +344,7 @@ fn delete(state: &mut State, one: Memory) -> Vec<Effect> {
     };
     let lines = vec![
         few(&one.text),
-        "It is removed; this cannot be taken back.".to_owned(),
+        "It is removed for good; you cannot undo this.".to_owned(),
     ];
     ask_first(state, title, lines, label, DeleteMemory { id: one.id })
 }

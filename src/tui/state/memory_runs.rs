@@ -39,10 +39,10 @@ pub fn run(state: &mut State) -> Vec<Effect> {
 fn run_hygiene(state: &mut State) -> Vec<Effect> {
     let memory = &state.screens.memory;
     let Some(report) = &memory.preview else {
-        return state.warn("run: what would go is not known yet");
+        return state.warn("run: the preview is not loaded yet");
     };
     if report.groups.is_empty() {
-        return state.warn("run: nothing would go now");
+        return state.warn("run: nothing to archive or remove");
     }
     let mut lines = vec![format!(
         "{} memories are archived, {} removed for good.",
@@ -50,13 +50,13 @@ fn run_hygiene(state: &mut State) -> Vec<Effect> {
     )];
     if let Some(status) = &memory.status {
         lines.push(format!(
-            "Archived memories can be brought back for {} days.",
+            "An undo can restore archived memories for {} days.",
             status.undo_days
         ));
     }
     for excess in &report.too_much {
         lines.push(format!(
-            "TOO MUCH: {} of {} of scope {} go at once. Is the clock right?",
+            "TOO MUCH: {} of {} of scope {} at once. Is the clock right?",
             excess.count, excess.of, excess.scope
         ));
     }
@@ -87,12 +87,12 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
             format::age(state.model.now.wall, run.at)
         ),
         format!(
-            "{} memories come back. The next run archives them again unless they are used, pinned or kept longer.",
+            "{} memories are restored. The next run archives them again unless they are used, pinned or expire later.",
             run.report.archived
         ),
     ];
     let command = UndoHygiene { id: run.id };
-    ask_first(state, "Take this run back?", lines, "Take back", command)
+    ask_first(state, "Undo this run?", lines, "Undo", command)
 }
 
 /// Lets the selected routine run by itself, or no longer. Only the first is asked about.

@@ -327,7 +327,7 @@ pub struct WhyPager {
     pub scroll: usize,
 }
 
-/// A permission for a shape, as the dialog prints it.
+/// A session grant, as the dialog prints it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     pub bound: Bound,

@@ -10,7 +10,7 @@ use crate::tui::state::list::ListDetail;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     Rule(RuleId),
-    /// A permission for a shape.
+    /// A session grant.
     Grant(ApprovalId),
 }
 

@@ -294,8 +294,8 @@ fn remove(state: &mut State) -> Vec<Effect> {
         Some(Key::Grant(id)) => {
             let grant = state.screens.rules.grant(id);
             let line = grant.map(|one| format!("{} {}", one.tool, one.preview));
-            let (title, line) = ("Take this permission back?", line.unwrap_or_default());
-            confirm(state, title, "Take back", line, RemoveGrant { id })
+            let (title, line) = ("Revoke this session grant?", line.unwrap_or_default());
+            confirm(state, title, "Revoke", line, RemoveGrant { id })
         }
         None => no_rule(state, Action::RuleRemove),
     }

@@ -96,7 +96,7 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
         }
         Some(held) => {
             lines.push(format!(
-                "{} holds it since {}, from elsewhere, and cannot write there any more.",
+                "{} took it over in another console {} ago, and can then no longer write there.",
                 held.by,
                 format::age(state.model.now.wall, held.at)
             ));

@@ -131,17 +131,17 @@ fn cache_line(state: &State, channel: &str) -> String {
     text
 }
 
-/// How far a drain is: `since 4m: 1 runs, 0 wait for a person, 2 unsent; 3 messages are held back`.
+/// How far a drain is: `since 4m: 1 runs, 0 wait for a person, 2 unsent; 3 messages are queued`.
 fn drain_line(state: &State, channel: &Channel, drain: &ChannelDrain) -> String {
     let since = format::age(state.model.now.wall, drain.since);
     if drain.running == 0 && drain.waiting == 0 && channel.backlog == 0 {
         return format!(
-            "done, since {since}: nothing runs; {} messages are held back",
+            "done, since {since}: nothing runs; {} messages are queued",
             drain.held_back
         );
     }
     format!(
-        "since {since}: {} run, {} wait for a person, {} unsent; {} messages are held back",
+        "since {since}: {} run, {} wait for a person, {} unsent; {} messages are queued",
         drain.running, drain.waiting, channel.backlog, drain.held_back
     )
 }
@@ -215,10 +215,10 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
     }
     if channel.taken_over > 0 {
         let held = match channel.taken_over {
-            1 => "1 conversation is".to_owned(),
-            count => format!("{count} conversations are"),
+            1 => "1 conversation".to_owned(),
+            count => format!("{count} conversations"),
         };
-        rows.push(("taken over", format!("{held} held by a person")));
+        rows.push(("taken over", held));
     }
     let value_width = usize::from(inner.width).saturating_sub(paint::LABEL);
     for (at, (label, value)) in (0..).zip(rows) {

@@ -184,7 +184,7 @@ fn budget_word(budget: &BudgetUsage) -> &'static str {
 /// Why a cached response was not given, for people.
 pub const fn miss_words(why: CacheMissReason) -> &'static str {
     match why {
-        CacheMissReason::Off => "none is kept there",
+        CacheMissReason::Off => "the channel caches none",
         CacheMissReason::Bypass => "new one wanted",
         CacheMissReason::NotFresh => "earlier turns",
         CacheMissReason::DifferentHistory => "other history",

@@ -202,7 +202,7 @@ impl<'a> Canvas<'a> {
             ];
         }
         let (what, next) = match memory.place {
-            Place::Review => ("Nothing to look through.", String::new()),
+            Place::Review => ("Nothing to review.", String::new()),
             Place::Archived => (
                 "Nothing is archived.",
                 "Hygiene archives old, expired and surplus memories; H shows which.".to_owned(),
@@ -250,7 +250,7 @@ impl<'a> Canvas<'a> {
             Some(Ok(run)) => lines.push((
                 Role::NoticeInfo,
                 format!(
-                    "ran: {} archived, {} removed for good, {} given back; undo: {}",
+                    "ran: {} archived, {} removed for good, {} freed; undo: {}",
                     run.report.archived,
                     run.report.removed,
                     format::bytes(run.freed_bytes),
@@ -273,7 +273,7 @@ impl<'a> Canvas<'a> {
             return lines;
         };
         if report.groups.is_empty() {
-            lines.push((Role::TextStrong, "Nothing would go.".to_owned()));
+            lines.push((Role::TextStrong, "Nothing to archive or remove.".to_owned()));
             return lines;
         }
         lines.push((
@@ -318,7 +318,7 @@ impl<'a> Canvas<'a> {
         self.list(
             area,
             &ListPanel {
-                title: format!("Hygiene: what would go now  {}", list.count()),
+                title: format!("Hygiene preview  {}", list.count()),
                 focused: !memory.second,
                 above: self.plan(area.height.saturating_sub(2)),
                 cells: &|id| cells::would_go(state, *id),

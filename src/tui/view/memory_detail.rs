@@ -28,7 +28,7 @@ pub fn title(state: &State) -> Option<String> {
         return Some("Remembered".to_owned());
     }
     if memory.hygiene_run().is_some() {
-        return Some("Run of hygiene".to_owned());
+        return Some("Hygiene run".to_owned());
     }
     memory.routine().map(|routine| routine.name.clone())
 }
@@ -192,7 +192,7 @@ fn run(state: &State, run: &HygieneRun, out: &mut Body<'_>) {
         "did",
         Role::Text,
         &format!(
-            "{} archived, {} removed for good, {} came back, {} given back",
+            "{} archived, {} removed for good, {} restored, {} freed",
             run.report.archived,
             run.report.removed,
             run.restored,

@@ -48,7 +48,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
 fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.rules;
     let counts = format!(
-        "Rules  {} rules, {} permissions",
+        "Rules  {} rules, {} grants",
         panel.rules.as_ref().map_or(0, Vec::len),
         panel.grants.as_ref().map_or(0, Vec::len)
     );
@@ -130,7 +130,7 @@ fn chosen(state: &State, body: &mut Body<'_>, key: Key) -> String {
             if let Some(one) = panel.grant(id) {
                 grant_body(state, body, one);
             }
-            format!("shape allowed with {id}")
+            format!("session grant of {id}")
         }
     }
 }

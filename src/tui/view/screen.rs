@@ -288,7 +288,7 @@ fn trouble(state: &State, link: &Link, world: &World) -> Option<(Role, String)> 
             Some((
                 Role::HeaderDanger,
                 format!(
-                    "EMERGENCY STOP since {}: tools, models, sends are held; ctrl-x r releases ({why})",
+                    "EMERGENCY STOP since {}: tools, models, sends all stop; ctrl-x r releases ({why})",
                     format::clock(since)
                 ),
             ))

@@ -213,7 +213,7 @@ async fn the_commands_print_what_was_asked_and_never_raw_text() {
                 "session for ever",
                 "channel 1 day",
                 "▁█▄",
-                "can be taken back until",
+                "can be undone until",
             ][..],
         ),
         (
@@ -239,7 +239,7 @@ async fn the_commands_print_what_was_asked_and_never_raw_text() {
             "--undo hyg_050M2G",
             Some(told(2)),
             Some(HygieneState::Undone),
-            &["3 memories came back"],
+            &["3 memories restored"],
         ),
     ] {
         for json in [false, true] {

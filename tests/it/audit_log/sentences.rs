@@ -55,7 +55,7 @@ fn a_sentence_says_how_long_something_is_allowed() {
             "grant.removed",
             &json!({ "tool": "write_file", "ended_with": "con_1" })
         ),
-        "the permission for write_file on team ended with its turn"
+        "the grant for write_file on team ended with its turn"
     );
     let rule = json!({ "rule": "allow write_file", "turn": "con_1", "expires_at": null });
     assert_eq!(

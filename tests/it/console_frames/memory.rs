@@ -374,7 +374,7 @@ fn hygiene() {
 fn hygiene_fits_a_small_terminal() {
     let text = at(80, 24, &kept(), "H j").text();
     assert!(
-        text.contains("what would go now") && text.contains("Remembered"),
+        text.contains("Hygiene preview") && text.contains("Remembered"),
         "{text}"
     );
     assert!(
@@ -383,7 +383,7 @@ fn hygiene_fits_a_small_terminal() {
     );
     let text = at(80, 24, &kept(), "H tab j").text();
     assert!(
-        text.contains("Runs") && text.contains("Run of hygiene"),
+        text.contains("Runs") && text.contains("Hygiene run"),
         "{text}"
     );
     for words in ["archived", "undo", "state"] {
@@ -425,13 +425,13 @@ fn an_empty_memory_teaches_and_an_unknown_one_says_so() {
     nothing.routines.clear();
     for (keys, words) in [
         ("", "Nothing is remembered here yet."),
-        ("H", "Nothing would go."),
+        ("H", "Nothing to archive or remove."),
         ("R", "No routine yet."),
     ] {
         let mut driver = at(80, 24, &nothing, keys);
         let text = driver.text();
         assert!(text.contains(words), "{keys}: {text}");
-        assert!(!text.contains("to look through"), "{text}");
+        assert!(!text.contains("to review"), "{text}");
     }
     let mut driver = Driver::with(80, 24, busy());
     driver.press("8");

@@ -83,9 +83,9 @@ async fn hygiene_runs_and_is_taken_back() {
         door.get("/v1/memory/hygiene").await["sizes"]["archived"],
         20
     );
-    pty.see("Nothing would go.");
+    pty.see("Nothing to archive or remove.");
     pty.send("u");
-    pty.see("Take this run back?");
+    pty.see("Undo this run?");
     pty.send("\t\r");
     pty.see("20 would be archived");
     let status = door.get("/v1/memory/hygiene").await;

@@ -201,7 +201,7 @@ fn every_list_of_the_screen_filters_as_it_is_typed_and_sorts() {
         (
             "H",
             "would like",
-            "Hygiene: what would go now  1 of 2  filter: would like",
+            "Hygiene preview  1 of 2  filter: would like",
             "would like",
         ),
         ("H tab", "undone", "Runs  1 of 2  filter: undone", "undone"),
@@ -498,7 +498,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
     kept.report = leverframe::protocol::hygiene::HygieneReport::default();
     let mut driver = at(120, 40, &kept, "H r");
     assert!(driver.state.modals.is_empty());
-    assert!(driver.text().contains("nothing would go"));
+    assert!(driver.text().contains("nothing to archive or remove"));
 }
 
 #[test]

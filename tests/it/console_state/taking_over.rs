@@ -115,7 +115,9 @@ fn what_somebody_else_holds_is_not_written_in_and_taken_only_after_a_yes() {
     );
     driver.press("T");
     assert!(
-        driver.text().contains("ben holds it since 10m"),
+        driver
+            .text()
+            .contains("ben took it over in another console 10m ago"),
         "{}",
         driver.text()
     );

@@ -449,7 +449,7 @@ fn is_notice(text: &str) -> bool {
     [
         "Waiting for a decision",
         "The operator cancelled",
-        "Nobody decided in time",
+        "This request expired: nobody decided",
         "This request was interrupted",
         "The operator has stopped everything",
     ]

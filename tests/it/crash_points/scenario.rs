@@ -356,9 +356,9 @@ impl Scenario {
             Self::CancelWaiting | Self::CancelRunning => {
                 Some("The operator cancelled this request.")
             }
-            Self::Expiry => Some(
-                "Nobody decided in time, so this request ended. Ask again if it is still needed.",
-            ),
+            Self::Expiry => {
+                Some("This request expired: nobody decided. Ask again if it is still needed.")
+            }
             Self::Approve
             | Self::ApproveByButton
             | Self::Deny

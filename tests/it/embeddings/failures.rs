@@ -195,7 +195,7 @@ async fn nothing_is_asked_while_work_is_held_or_the_budget_is_used_up() {
     add(&daemon, "silent").await;
     let (found, why) = search(&daemon, "silent").await;
     assert_eq!(found, [pair("silent", "words")]);
-    assert_eq!(why, "model calls are held");
+    assert_eq!(why, "an emergency stop blocks model calls");
     assert!(fake.seen().is_empty());
     daemon.post("/v1/emergency-stop/release", json!({})).await;
     embedded(&daemon, 1).await;

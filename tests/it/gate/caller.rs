@@ -142,7 +142,7 @@ fn a_lost_question_is_asked_again_under_its_key() {
 fn nobody_decides_in_time() {
     let stub = Stub::start(|_| Reply::Hang);
     let end = ask(&["claude", "--wait=1"], Some(&stub.address()), QUESTION);
-    end.denies("nobody decided in time");
+    end.denies("nobody decided before the deadline");
 }
 
 #[test]

@@ -426,7 +426,7 @@ async fn nobody_waits_beyond_the_time_of_the_hook() {
     let answer = caller.ask(push("t1")).await.expect("an answer");
     assert_eq!(answer.verdict, "deny");
     assert!(
-        answer.reason.contains("nobody decided in time"),
+        answer.reason.contains("nobody decided before the deadline"),
         "{answer:?}"
     );
     assert!(daemon.pending_approvals().await.is_empty());

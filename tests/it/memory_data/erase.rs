@@ -369,7 +369,7 @@ async fn kill_nine_while_a_person_is_forgotten_and_the_next_start_goes_on() {
     }
     let mut daemon = start(&home, &telegram, &[]).unwrap();
     let deadline = Instant::now() + DEADLINE;
-    while !home.log().contains("went on with the erasure of a user") {
+    while !home.log().contains("finished the erasure of a user") {
         assert!(Instant::now() < deadline, "{}", home.log());
         tokio::time::sleep(Duration::from_millis(15)).await;
     }

@@ -84,7 +84,7 @@ async fn a_server_that_only_says_that_it_lives_ends_there_too() {
     let error = outcome.end.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Timeout);
     assert!(
-        error.message.contains("nothing of it came"),
+        error.message.contains("no part of it arrived"),
         "{}",
         error.message
     );

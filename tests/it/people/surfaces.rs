@@ -168,7 +168,7 @@ async fn doctor_names_users_who_are_let_in_and_are_nobody() {
         details.find(|detail| detail.contains("allowed_users has"))
     };
     // Cleo has the other one.
-    let expected = "self_approval = \"never\" goes by person, and allowed_users has telegram:666 under no name";
+    let expected = "self_approval = \"never\" compares persons, and no person has telegram:666 of allowed_users";
     assert_eq!(finding("never").as_deref(), Some(expected));
     assert_eq!(finding("console"), None);
 }

@@ -89,7 +89,7 @@ async fn a_flood_of_half_sent_requests_leaves_the_owners_socket_and_the_stop_alo
     assert!(begun.elapsed() < Duration::from_secs(1));
     let (said, took) = stop_by_command(&home, &tag).await;
     assert!(took < STOP, "alive {took:?} after the stop");
-    assert!(said.contains("held since"), "{said}");
+    assert!(said.contains("emergency stop since"), "{said}");
     assert!(!said.contains("SIGUSR1"), "the socket answered: {said}");
     // What is half-sent is cut, and then TCP serves again while the attacker still holds on.
     let deadline = Instant::now() + DEADLINE;
@@ -123,7 +123,7 @@ async fn a_socket_that_does_not_answer_is_no_obstacle_to_a_stop() {
         "{said}"
     );
     assert!(
-        said.contains("held since") && said.contains("signal"),
+        said.contains("emergency stop since") && said.contains("signal"),
         "{said}"
     );
     assert!(took < Duration::from_secs(2) + STOP, "alive for {took:?}");

@@ -114,7 +114,7 @@ async fn a_file_that_is_gone_is_no_reason_to_forget_everybody() {
         problem["detail"]
             .as_str()
             .unwrap()
-            .contains("does not exist any more")
+            .contains("no longer exists")
     );
     assert_eq!(people(&daemon).await, ["anna"]);
 }

@@ -196,10 +196,10 @@ async fn a_shape_allowed_for_a_time_ends_then_over_a_restart_too() {
     let first = daemon.send(&session, ONCE).await;
     let asked = daemon.wait_approval().await;
     for (with, says) in [
-        (json!({ "expires_in_seconds": 60 }), "goes with the scope"),
+        (json!({ "expires_in_seconds": 60 }), "needs the scope"),
         (
             json!({ "scope": "once", "expires_in_seconds": 60 }),
-            "goes with the scope",
+            "needs the scope",
         ),
         (
             json!({ "scope": "session", "expires_in_seconds": 400 * 24 * 3600 }),

@@ -70,7 +70,7 @@ async fn the_token_goes_to_no_foreign_host() {
             Err(CallError::Refused { detail, .. }) => detail,
             other => panic!("{other:?}"),
         };
-        assert!(why.contains("not kept at Slack"), "{why}");
+        assert!(why.contains("not at Slack"), "{why}");
         assert!(api.upload(&address, vec![1]).await.is_err());
     }
     assert!(elsewhere.ledger().is_empty());

@@ -131,8 +131,11 @@ async fn a_chat_hears_once_that_nobody_decided_in_time() {
         std::fs::write(&offset, "90000").unwrap();
         let daemon = bot::start(&home, &telegram, &[], &clock);
         daemon.wait_state(turn, "expired").await;
-        shown(&telegram, 100, "Nobody decided in time").await;
-        assert_eq!(count(&telegram, 100, "Nobody decided in time"), 1);
+        shown(&telegram, 100, "This request expired: nobody decided").await;
+        assert_eq!(
+            count(&telegram, 100, "This request expired: nobody decided"),
+            1
+        );
     }
 }
 

@@ -182,7 +182,7 @@ async fn a_drained_channel_takes_up_nothing_until_it_is_undrained() {
     assert_eq!(channel["draining"]["held_back"], 1, "{channel}");
     let (status, text) = cli(&home, &["channels", "list"]).await;
     assert_eq!(status, Some(0));
-    assert!(text.contains("1 held back"), "{text}");
+    assert!(text.contains("1 queued"), "{text}");
     let (status, text) = cli(&home, &["channels", "undrain", "api"]).await;
     assert_eq!(status, Some(0), "{text}");
     let done = daemon.wait_state(&turn, "completed").await;
