@@ -118,7 +118,9 @@ impl Section<'_, ChannelTable> {
         const WITH_TOKEN: &[ChannelKind] = &[Telegram, Discord, Slack, Matrix];
         const CLAIMING: &[ChannelKind] = &[Webhook, Process];
         let table = self.table;
-        let keys: [(&[(&str, bool)], &[ChannelKind]); 6] = [
+        /// Keys, each with whether the table has it, and the kinds that know them.
+        type KeysOfKinds<'a> = (&'a [(&'a str, bool)], &'a [ChannelKind]);
+        let keys: [KeysOfKinds<'_>; 6] = [
             (
                 &given_keys!(table: token_env, token_file, token_command),
                 WITH_TOKEN,

@@ -27,8 +27,9 @@ use crate::tools::tool::{
 };
 use crate::tools::{operands, output, scratch};
 
-/// Run time when the call gives none, and the most it can give, in seconds.
+/// Run time when the call gives none, in seconds.
 const DEFAULT_SECONDS: u64 = 60;
+/// Longest run time that a call can give, in seconds.
 pub const MAX_SECONDS: u64 = 900;
 /// Most bytes of arguments or script (a quarter of what Linux passes to a program), and of standard input.
 const MAX_WORDS: usize = 512 * 1024;

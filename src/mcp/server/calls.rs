@@ -82,8 +82,8 @@ fn structured(value: &impl Serialize, text: Option<String>, is_error: bool) -> C
 }
 
 /// A result that is there at once.
-fn reply(value: &impl Serialize) -> Result<Reply, Problem> {
-    Ok(Reply::Result(structured(value, None, false)))
+fn reply(value: &impl Serialize) -> Reply {
+    Reply::Result(structured(value, None, false))
 }
 
 /// A problem as the model of the caller reads it.
@@ -233,12 +233,12 @@ impl Caller<'_> {
                     SessionState::Active => self.own.execute(end, None).await?,
                     SessionState::Ended | SessionState::Expired => session,
                 };
-                reply(&SessionView::of(&session))
+                Ok(reply(&SessionView::of(&session)))
             }
             SessionTool::GetSession => {
                 let (get, _): (GetSession, Nothing) = arguments(tool, given, &[])?;
                 let session = self.own.session(get.id).await?;
-                reply(&SessionView::of(&session))
+                Ok(reply(&SessionView::of(&session)))
             }
             SessionTool::ListSessions => {
                 let (list, _): (ListSessions, Nothing) = arguments(tool, given, &[])?;
@@ -247,7 +247,7 @@ impl Caller<'_> {
                     sessions: page.items.iter().map(SessionView::of).collect(),
                     next_cursor: page.next_cursor,
                 };
-                reply(&list)
+                Ok(reply(&list))
             }
             SessionTool::Resume => self.resume(given).await,
             SessionTool::SendMessage => {
@@ -255,7 +255,7 @@ impl Caller<'_> {
                 self.own.session(message.session_id).await?;
                 let key = checked(keyed.idempotency_key)?;
                 let accepted = self.own.execute(message, key).await?;
-                reply(&accepted_view(&accepted))
+                Ok(reply(&accepted_view(&accepted)))
             }
             SessionTool::StartSession => self.start(given).await,
         }
@@ -380,7 +380,7 @@ impl Caller<'_> {
             turn: TurnView::of(&turn),
             already_final,
         };
-        reply(&view)
+        Ok(reply(&view))
     }
 
     async fn start(&self, given: Option<JsonObject>) -> Result<Reply, Problem> {
@@ -419,11 +419,11 @@ impl Caller<'_> {
                 )
                 .hint("use a new key for a new session"));
             }
-            return reply(&SessionView::of(session));
+            return Ok(reply(&SessionView::of(session)));
         }
         self.check_room().await?;
         let session: Session = self.own.execute(start, None).await?;
-        reply(&SessionView::of(&session))
+        Ok(reply(&SessionView::of(&session)))
     }
 
     /// Whether the principal may open another session.

@@ -87,7 +87,7 @@ impl ExpireDue {
                     message: reason.clone(),
                 }),
             )?;
-            tx.emit_turn(&head, EventBody::ContinuationExpired { reason })?;
+            tx.emit_turn(head, EventBody::ContinuationExpired { reason })?;
             // Nobody takes what is queued for a channel without a bridge.
             let kind: Option<ChannelKind> = tx.conn.value_opt(
                 "SELECT kind FROM channel_accounts WHERE name = ?1",
