@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use leverframe::clock::Timestamp;
-use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, verdict};
+use leverframe::engine::policy::{CallFacts, PolicyInput, verdict};
 use leverframe::model::decode::Decode;
 use leverframe::model::exchange::LIMITS;
 use leverframe::model::{anthropic, gemini, ollama, openai_chat, openai_responses};
 use leverframe::protocol::enums::{Access, Autonomy, Effect, Risk};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::Policy;
+use leverframe::store::queries::approvals::Grant;
 use leverframe::text::framing::events;
 use leverframe::text::redact::Redactor;
 use leverframe::text::untrusted::{reveal, reveal_line};
@@ -55,7 +56,7 @@ fn policy() {
         also: None,
         held: false,
         grants: (0..20)
-            .map(|n| SessionGrant {
+            .map(|n| Grant {
                 tool: "write_file".to_owned(),
                 args_digest: format!("{n:064}"),
                 requester_id: "telegram:1".to_owned(),

@@ -78,7 +78,7 @@ pub async fn run(cli: &mut Cli<'_>, command: AgentCommands) -> Result<(), Failur
             cli.terminal.show(&job, |terminal, _| {
                 terminal.line(&job.id.to_string())?;
                 terminal.note(&format!(
-                    "`leverframe agents show {}` says where it stands",
+                    "`leverframe agents show {}` shows its state",
                     job.id
                 ))
             })

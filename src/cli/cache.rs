@@ -71,7 +71,9 @@ fn counts(
     };
     let missed: u64 = looked().map(|(_, n)| n).sum();
     let misses = reasons(looked().map(|(why, n)| (why.as_str(), *n)));
-    let off = off.map_or_else(String::new, |n| format!(" · {n} asked where none is kept"));
+    let off = off.map_or_else(String::new, |n| {
+        format!(" · {n} asked where the cache is off")
+    });
     let served = counts.hits + counts.coalesced;
     let rate = (served * 100).checked_div(counts.lookups).unwrap_or(0);
     terminal.line(&format!(
@@ -84,7 +86,7 @@ fn counts(
     let refused = reasons(counts.not_kept.iter().map(|(why, n)| (why.as_str(), *n)));
     let gone = reasons(counts.evictions.iter().map(|(why, n)| (why.as_str(), *n)));
     terminal.line(&format!(
-        "{:<11}{} kept, {} not kept{}, {} gone{}",
+        "{:<11}{} stored, {} not stored{}, {} removed{}",
         "",
         counts.stores,
         counts.not_kept.values().sum::<u64>(),
@@ -108,7 +110,7 @@ fn counts(
     let ran = reasons(tools.misses.iter().map(|(why, n)| (why.as_str(), *n)));
     let refused = reasons(tools.not_kept.iter().map(|(why, n)| (why.as_str(), *n)));
     terminal.line(&format!(
-        "{:<11}tools: {} given again, {} ran{}; {} kept, {} not kept{}",
+        "{:<11}tools: {} cached, {} ran{}; {} stored, {} not stored{}",
         "",
         tools.hits,
         tools.misses.values().sum::<u64>(),
@@ -218,7 +220,7 @@ fn show(terminal: &mut Terminal<'_>, entry: &CacheEntry) -> Result<(), Failure> 
     let until = entry
         .expires_at
         .map_or_else(|| "pinned".to_owned(), |expires| format!("until {expires}"));
-    terminal.line(&format!("kept      since {}, {until}", entry.stored_at))?;
+    terminal.line(&format!("stored    since {}, {until}", entry.stored_at))?;
     terminal.line(&format!(
         "given     {} times, {} input and {} output tokens each",
         entry.hits, entry.usage.input_tokens, entry.usage.output_tokens

@@ -117,7 +117,7 @@ async fn drained(cli: &mut Cli<'_>, channel: String) -> Result<(), Failure> {
         match now.draining {
             None => {
                 return Err(Failure::Ended(format!(
-                    "{name} takes up work again: somebody ended the drain"
+                    "{name} works again: somebody ended the drain"
                 )));
             }
             Some(drain) if drain.running == 0 && now.backlog == 0 => {

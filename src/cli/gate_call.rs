@@ -183,7 +183,7 @@ async fn ask(agent: ExternalAgent, options: Result<(u64, Option<PathBuf>), Strin
         },
         Err(problem) => End {
             body: None,
-            message: Some(format!("Leverframe was not told of {event}: {problem}")),
+            message: Some(format!("cannot report {event} to Leverframe: {problem}")),
             status: 0,
         },
     }

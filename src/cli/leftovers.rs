@@ -91,7 +91,7 @@ fn show(terminal: &mut Terminal<'_>, item: &Leftovers) -> Result<(), Failure> {
     }
     if let Some(problem) = &item.new.incomplete {
         terminal.line(&format!(
-            "DANGER     not everything was looked at: {}",
+            "DANGER     the scan is incomplete: {}",
             limit_line(problem, WIDTH)
         ))?;
     }

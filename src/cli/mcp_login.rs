@@ -152,7 +152,7 @@ pub fn logout(terminal: &mut Terminal<'_>, flags: &Flags, name: &str) -> Result<
             logged_in: false,
         }),
         Format::Human if was_there => terminal.line(&format!(
-            "{}: logged out; its issuer was not told, revoke the access there too",
+            "{}: logged out here; revoke the access at its issuer too",
             cell(name)
         )),
         Format::Human => terminal.line(&format!("{}: nobody was logged in", cell(name))),

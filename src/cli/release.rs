@@ -189,7 +189,7 @@ fn show(terminal: &mut Terminal<'_>, uncertain: &Uncertain) -> Result<(), Failur
         ))?;
     }
     terminal.line(&format!(
-        "{} messages of which nobody knows whether they arrived",
+        "{} messages whose delivery is unknown",
         totals.deliveries
     ))?;
     for item in uncertain.deliveries.iter().take(SHOWN) {

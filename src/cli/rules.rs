@@ -270,7 +270,7 @@ pub async fn run(cli: &mut Cli<'_>, command: RuleCommands) -> Result<(), Failure
             let (id, done) = match rule.parse::<ApprovalId>() {
                 Ok(id) => {
                     let id = submit(cli.client, RemoveGrant { id }).await?;
-                    (id.to_string(), "taken back")
+                    (id.to_string(), "revoked")
                 }
                 Err(_) => {
                     let id = one(cli.client, &rule).await?.id;

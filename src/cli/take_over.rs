@@ -37,7 +37,7 @@ pub async fn say(cli: &mut Cli<'_>, id: &str, words: &[String]) -> Result<(), Fa
     let session = cli.client.call(GetSession { id: session_id }).await?;
     let Some(held) = session.taken_over else {
         return Err(usage!(
-            "nobody took this conversation over; `leverframe sessions take-over {session_id}` does"
+            "nobody has taken over this conversation; `leverframe sessions take-over {session_id}` does it"
         ));
     };
     // Whose it is, the daemon decides: a hold of somebody else is refused there.

@@ -127,7 +127,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             _ => "dataset removed".to_owned(),
         },
         Command::RunHygiene(_) => "hygiene has run".to_owned(),
-        Command::UndoHygiene(_) => "taken back".to_owned(),
+        Command::UndoHygiene(_) => "undone".to_owned(),
         Command::TryHook(_) => "hook tried".to_owned(),
         Command::ResetHook(_) => "hook is called again".to_owned(),
         Command::AddRoutine(_) => "routine made".to_owned(),
@@ -193,10 +193,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::AssignApproval(_) => match outcome {
             Outcome::AssignApproval(approval) => match &approval.assignment {
                 Some(one) => format!("{} waits for {}", decision::title(approval), one.to),
-                None => format!(
-                    "{} waits for nobody in particular",
-                    decision::title(approval)
-                ),
+                None => format!("{} is assigned to nobody", decision::title(approval)),
             },
             _ => "assigned".to_owned(),
         },

@@ -182,7 +182,7 @@ fn program(
         }
         if part.contains("${") {
             return Err(format!(
-                "argument {at} has a placeholder of that host; write what it stands for"
+                "argument {at} has a placeholder of that host; write its value"
             ));
         }
     }

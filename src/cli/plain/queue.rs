@@ -700,9 +700,7 @@ impl Shell<'_> {
     /// Takes back what was allowed and has not run.
     async fn revoke(&mut self, key: &QueueKey) -> Result<(), Failure> {
         let ItemKey::Approval(id) = &key.item else {
-            return self
-                .out
-                .line("only a decision about a call can be taken back");
+            return self.out.line("only a decision about a call can be undone");
         };
         let Some(approval) = self.model.world().approvals.get(id) else {
             return self.out.line("it is gone");

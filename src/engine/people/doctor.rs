@@ -42,7 +42,7 @@ pub fn nameless(settings: &Settings) -> Option<Finding> {
     Some(warn(
         "people",
         format!(
-            "self_approval = \"never\" compares persons, and no person has {}{more} of allowed_users",
+            "self_approval = \"never\" compares people, and [people] does not name {}{more} of allowed_users",
             names.join(", ")
         ),
         format!(

@@ -16,7 +16,7 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
     let now = state.model.now.wall;
     let host = state.model.host_mut();
     let Some(step) = host.undo.take_last(&host.world, now) else {
-        return state.warn("undo: nothing was decided on this console that could be taken back");
+        return state.warn("undo: no decision of this console can be undone");
     };
     let mut effects = Vec::new();
     let mut taken = Vec::new();
@@ -52,7 +52,7 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
         text.push(format!("taking back: {}", taken.join(", ")));
     }
     if !kept.is_empty() {
-        text.push(format!("cannot be taken back: {}", kept.join(", ")));
+        text.push(format!("cannot undo: {}", kept.join(", ")));
     }
     if !text.is_empty() {
         let tone = if kept.is_empty() {

@@ -357,7 +357,7 @@ fn tool_cache(stats: &CacheStats) -> Row {
     let tools = &stats.today.tools;
     let ran: u64 = tools.misses.values().sum();
     let text = format!(
-        "{:<13}{} again, {ran} ran today · {} kept",
+        "{:<13}{} cached, {ran} ran today · {} stored",
         "tool results", tools.hits, stats.results
     );
     (Role::Text, text)

@@ -183,7 +183,7 @@ fn body(state: &State, theme: &Theme, turn: &Continuation, width: usize) -> Vec<
     if unknown.is_empty() {
         body.field("unknown", Role::TextMuted, "no effect is uncertain");
     } else {
-        let text = format!("{unknown}: started, and nobody knows whether it happened");
+        let text = format!("{unknown}: started, outcome unknown");
         body.field("unknown", Role::StateBad, &text);
     }
     let running = names(in_flight(turn));

@@ -222,8 +222,8 @@ fn counts(title: &str, counts: &CacheCounts, rows: &mut Vec<Row>) {
     };
     let lines = [
         format!("missed: {misses}"),
-        format!("{} kept; not kept: {refused}", counts.stores),
-        format!("gone: {gone}"),
+        format!("{} stored; not stored: {refused}", counts.stores),
+        format!("removed: {gone}"),
         format!(
             "saved: {} input and {} output tokens, {}{unpriced}",
             format::count(counts.input_tokens_saved),
@@ -231,7 +231,7 @@ fn counts(title: &str, counts: &CacheCounts, rows: &mut Vec<Row>) {
             cost_words::saved(counts)
         ),
         format!(
-            "results of tools: {} given again; ran: {ran}; {} kept; not kept: {tools_refused}",
+            "tool results: {} cached; ran: {ran}; {} stored; not stored: {tools_refused}",
             tools.hits, tools.stores
         ),
     ];

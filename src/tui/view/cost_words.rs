@@ -66,12 +66,12 @@ pub fn rate(counts: &CacheCounts) -> Option<u64> {
     percent(counts.hits + counts.coalesced, counts.lookups)
 }
 
-/// `42 % of 120 questions answered: 40 kept, 10 shared`.
+/// `42 % of 120 questions answered: 40 cached, 10 shared`.
 pub fn rate_words(counts: &CacheCounts) -> String {
     match rate(counts) {
         None => "nothing was looked up".to_owned(),
         Some(rate) => format!(
-            "{rate} % of {} answered: {} kept, {} shared",
+            "{rate} % of {} answered: {} cached, {} shared",
             counts.lookups, counts.hits, counts.coalesced
         ),
     }

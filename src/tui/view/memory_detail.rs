@@ -305,11 +305,11 @@ pub fn about(state: &State, width: usize) -> Vec<(Role, String)> {
     say(Role::Text, &last);
     say(Role::Text, &next);
     for (scope, days) in &status.retention_days {
-        let kept = match days {
-            0 => format!("{scope} kept for ever"),
-            days => format!("{scope} kept {days}d unused"),
+        let lifetime = match days {
+            0 => format!("{scope} never archived"),
+            days => format!("{scope} archived at {days}d"),
         };
-        say(Role::TextMuted, &kept);
+        say(Role::TextMuted, &lifetime);
     }
     say(
         Role::TextMuted,

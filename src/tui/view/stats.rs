@@ -138,7 +138,7 @@ fn no_data(stats: &Stats, range: &str) -> Vec<(Role, String)> {
         && first.is_some_and(|first| kept > first)
     {
         let kept = kept.in_zone();
-        texts.push((Role::TextMuted, format!("turns are kept since {kept}")));
+        texts.push((Role::TextMuted, format!("turns are stored since {kept}")));
     }
     texts
 }

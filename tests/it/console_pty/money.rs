@@ -26,7 +26,7 @@ async fn what_was_spent_and_kept_is_seen_and_removed() {
     }
     // It shows without a key: the screen follows what happens.
     let screen = pty.wait("both turns", |screen| {
-        screen.contains("50 % of 2 answered: 1 kept") && screen.contains("where is the checklist")
+        screen.contains("50 % of 2 answered: 1 cached") && screen.contains("where is the checklist")
     });
     let cost = door.get("/v1/costs").await["total"]["cost_usd"]
         .as_f64()

@@ -127,8 +127,7 @@ fn an_approval_is_revoked_until_its_call_starts() {
     driver.press("z");
     assert_eq!(sent(&driver).len(), count);
     assert!(
-        toast(&driver).contains("cannot be taken back")
-            && toast(&driver).contains("it has started"),
+        toast(&driver).contains("cannot undo") && toast(&driver).contains("it has started"),
         "{}",
         toast(&driver)
     );

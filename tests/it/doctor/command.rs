@@ -111,7 +111,7 @@ async fn a_live_and_a_stopped_database_are_verified_the_same_and_left_as_they_ar
 
 #[tokio::test]
 async fn a_broken_database_is_status_1_and_names_rule_and_id() {
-    let (path, _world) = sound_database().await;
+    let (path, _world) = Box::pin(sound_database()).await;
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("copy of it.db");
     std::fs::copy(&path, &copy).unwrap();
@@ -139,7 +139,7 @@ async fn a_broken_database_is_status_1_and_names_rule_and_id() {
 
 #[tokio::test]
 async fn what_is_no_database_of_ours_is_status_2_and_not_touched() {
-    let (path, _world) = sound_database().await;
+    let (path, _world) = Box::pin(sound_database()).await;
     let home = Home::new("");
     let data = home.data();
     std::fs::create_dir(&data).unwrap();

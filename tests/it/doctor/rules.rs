@@ -254,7 +254,7 @@ fn report(path: &Path) -> CheckReport {
 
 #[tokio::test]
 async fn every_rule_names_what_breaks_it_and_nothing_else() {
-    let (path, _world) = sound_database().await;
+    let (path, _world) = Box::pin(sound_database()).await;
     let sound = report(&path);
     assert_eq!(sound.violations, 0, "{sound:#?}");
     for rule in &sound.rules {

@@ -165,10 +165,10 @@ async fn doctor_names_users_who_are_let_in_and_are_nobody() {
         let doctor: Value = serde_json::from_slice(&output.stdout).unwrap();
         let findings = doctor["findings"].as_array().unwrap().iter();
         let mut details = findings.map(|one| one["detail"].as_str().unwrap().to_owned());
-        details.find(|detail| detail.contains("allowed_users has"))
+        details.find(|detail| detail.contains("of allowed_users"))
     };
     // Cleo has the other one.
-    let expected = "self_approval = \"never\" compares persons, and no person has telegram:666 of allowed_users";
+    let expected = "self_approval = \"never\" compares people, and [people] does not name telegram:666 of allowed_users";
     assert_eq!(finding("never").as_deref(), Some(expected));
     assert_eq!(finding("console"), None);
 }

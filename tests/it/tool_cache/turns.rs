@@ -539,7 +539,7 @@ async fn a_purge_takes_results_too_and_the_command_line_says_what_happened() {
     let stats = cli(&["cache", "stats"]);
     assert!(stats.contains("on api: 1 of 512 results"), "{stats}");
     assert!(
-        stats.contains("tools: 1 given again, 1 ran (first 1); 1 kept, 0 not kept"),
+        stats.contains("tools: 1 cached, 1 ran (first 1); 1 stored, 0 not stored"),
         "{stats}"
     );
     let purged = cli(&["cache", "purge", "--channel", "api"]);
