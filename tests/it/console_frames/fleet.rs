@@ -382,7 +382,7 @@ fn continuations_beside() {
     let text = driver.text();
     for wanted in [
         "UNKNOWN write_file",
-        "write_file: started, and nobody knows",
+        "write_file: started, outcome unknown",
         "step 2: tool_result",
         "a message on telegram",
         "interrupted: can be resumed",

@@ -223,7 +223,7 @@ fn where_nothing_happened_the_screen_says_since_when() {
         "no data yet",
         "nothing happened in the last 30d",
         "recorded since",
-        "kept since",
+        "stored since",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
