@@ -186,7 +186,7 @@ fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("z");
     assert!(
-        toast(&driver).contains("nothing was decided"),
+        toast(&driver).contains("no decision of this console"),
         "{}",
         toast(&driver)
     );
