@@ -14,7 +14,7 @@ use crate::client::channel_port::ChannelPort;
 use crate::config::secret::Secret;
 use crate::protocol::bridge::{Delivery, Outbound};
 use crate::protocol::channel::ChannelCapabilities;
-use crate::protocol::doctor::Finding;
+use crate::protocol::doctor::{Finding, Standing};
 use crate::protocol::enums::ChannelKind;
 
 /// Why a bridge stopped. No text in it contains a credential.
@@ -60,6 +60,19 @@ impl ChannelError {
         Self::Transient {
             detail: error.to_string(),
             retry_after: error.retry_after(),
+        }
+    }
+
+    /// The finding of a check that this error ends. `passing`: what to do about a fault that may pass.
+    pub fn finding(&self, about: &str, passing: Option<&str>) -> Finding {
+        let (detail, fix) = match self {
+            Self::Fatal { detail, fix } => (detail, Some(fix.as_str())),
+            Self::Transient { detail, .. } => (detail, passing),
+        };
+        Finding {
+            verdict: Standing::Fail,
+            fix: fix.map(str::to_owned),
+            ..Finding::ok(about, detail)
         }
     }
 

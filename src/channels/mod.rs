@@ -8,7 +8,6 @@ pub mod channel;
 pub mod discord;
 pub mod fields;
 pub mod files;
-pub mod findings;
 pub mod health;
 pub mod http;
 pub mod intake;

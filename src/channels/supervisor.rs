@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::channels::channel::{Bridge, ChannelError};
-use crate::channels::findings;
 use crate::channels::sync::{or_never, unless_stopped};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::{doubled, jitter};
 use crate::protocol::bridge::Delivery;
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::ChannelState;
 use crate::protocol::ids::OutboxId;
 
@@ -318,7 +318,7 @@ async fn check(bridge: &dyn Bridge, port: &dyn ChannelPort) {
         let request = port.next_check().await;
         let findings = tokio::time::timeout(CHECK_LIMIT, bridge.check()).await;
         let findings = findings.unwrap_or_else(|_| {
-            vec![findings::fail(
+            vec![Finding::fail(
                 "platform",
                 format!("no answer within {} s", CHECK_LIMIT.as_secs()),
                 "check the network, and try again",

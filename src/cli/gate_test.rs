@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::config::environment::Environment;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
-use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{ApprovalState, DecisionKind, ExternalAgent};
 use crate::protocol::gate_test::{GateTest, GateTestCase};
 use crate::protocol::request::{Decide, ListApprovals};
@@ -196,12 +196,11 @@ pub async fn findings(environment: &Environment, data_dir: &Path) -> Vec<Finding
         let tests = match gate_tests::load(data_dir) {
             Ok(tests) => tests,
             Err(error) => {
-                found.push(Finding {
-                    verdict: Standing::Fail,
-                    about: format!("gate {agent}"),
-                    detail: format!("{error:#}"),
-                    fix: Some(format!("run `leverframe gate test {agent}`")),
-                });
+                found.push(Finding::fail(
+                    format!("gate {agent}"),
+                    format!("{error:#}"),
+                    format!("run `leverframe gate test {agent}`"),
+                ));
                 continue;
             }
         };

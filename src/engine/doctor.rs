@@ -14,7 +14,6 @@ use crate::config::settings::{ProviderKind, PythonSettings, Settings};
 use crate::engine::backups;
 use crate::engine::core::Engine;
 use crate::engine::escalation;
-use crate::engine::findings::{fail, ok, warn};
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
 use crate::engine::listener;
@@ -113,24 +112,24 @@ pub fn configuration(settings: &Result<&Settings, Vec<String>>) -> Vec<Finding> 
         Err(faults) => {
             let faults = faults.iter();
             return faults
-                .map(|why| fail(about, why, "correct what it names"))
+                .map(|why| Finding::fail(about, why, "correct what it names"))
                 .collect();
         }
     };
     let path = &settings.paths.config_file;
     let file = path.display();
     vec![if let Err(why) = ownership::check(path) {
-        fail(about, why.to_string(), "the next start refuses it")
+        Finding::fail(about, why.to_string(), "the next start refuses it")
     } else if let Some(keys) = differing_keys(settings) {
-        warn(
+        Finding::warn(
             about,
             format!("{file} differs from the configuration in use: {keys}"),
             "`leverframe reload` applies what needs no restart; with --preview it only shows it",
         )
     } else if path.exists() {
-        ok(about, format!("{file}, which only you or root can change"))
+        Finding::ok(about, format!("{file}, which only you or root can change"))
     } else {
-        warn(
+        Finding::warn(
             about,
             format!("there is no {file}: defaults and the scripted model are used"),
             "write one with `leverframe init`",
@@ -147,18 +146,18 @@ fn directory(dir: &Path) -> Finding {
             if error.kind() == std::io::ErrorKind::NotFound
                 && unfinished_restore(dir).is_some() =>
         {
-            fail(
+            Finding::fail(
                 about,
                 format!("{shown} is not there: a restore into it was not finished"),
                 "run `leverframe restore FILE` again; the earlier directory is beside it",
             )
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => warn(
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Finding::warn(
             about,
             format!("{shown} does not exist yet"),
             "the first start makes it; --data-dir names another one",
         ),
-        Err(error) => fail(
+        Err(error) => Finding::fail(
             about,
             format!("{shown}: {error}"),
             "make it readable for this user",
@@ -167,11 +166,11 @@ fn directory(dir: &Path) -> Finding {
             let (mode, owner) = (found.mode() & 0o777, found.uid());
             let detail = format!("{shown}, mode {mode:04o}, owner {owner}");
             if owner != rustix::process::geteuid().as_raw() {
-                fail(about, detail, "run leverframe as its owner")
+                Finding::fail(about, detail, "run leverframe as its owner")
             } else if mode & 0o077 != 0 {
-                fail(about, detail, format!("chmod 700 {shown}"))
+                Finding::fail(about, detail, format!("chmod 700 {shown}"))
             } else {
-                ok(about, detail)
+                Finding::ok(about, detail)
             }
         }
     }
@@ -182,14 +181,14 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
     let about = "database";
     let found = match &facts.database {
         None => {
-            return vec![warn(
+            return vec![Finding::warn(
                 about,
                 format!("there is no {} yet", files.database.display()),
                 "the first start makes it",
             )];
         }
         Some(Err(why)) => {
-            return vec![fail(
+            return vec![Finding::fail(
                 about,
                 why.clone(),
                 "use the program it belongs to, or restore a backup",
@@ -206,29 +205,29 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
     );
     let mut findings = Vec::new();
     findings.push(if files.free.is_some_and(|free| free < LITTLE_SPACE) {
-        warn(
+        Finding::warn(
             about,
             detail,
             "free space on its file system: on a full one the daemon acknowledges nothing",
         )
     } else if files.log_size > LARGE_LOG {
-        warn(
+        Finding::warn(
             about,
             detail,
             "a reader may hold the log open: end long exports, then restart",
         )
     } else {
-        ok(about, detail)
+        Finding::ok(about, detail)
     });
     if let Some((first, days, size)) = files.archive {
-        findings.push(ok(
+        findings.push(Finding::ok(
             "event archive",
             format!("files: {days}, from {first} on, {}", bytes(size)),
         ));
     }
     findings.push(match files.sidecar_epoch {
-        Some(epoch) if epoch <= found.epoch => ok("epoch", found.epoch.to_string()),
-        Some(epoch) => warn(
+        Some(epoch) if epoch <= found.epoch => Finding::ok("epoch", found.epoch.to_string()),
+        Some(epoch) => Finding::warn(
             "epoch",
             format!(
                 "{}, but the directory has seen {epoch}: the database is an older copy",
@@ -236,29 +235,32 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
             ),
             "it starts in quarantine; find out what the newer database did, then release it",
         ),
-        None => warn(
+        None => Finding::warn(
             "epoch",
             format!("{}, without its side-car file `epoch`", found.epoch),
             "it starts in quarantine, like every copy; release it after the start",
         ),
     });
     if found.quarantine {
-        findings.push(warn(
+        findings.push(Finding::warn(
             "quarantine",
             "the database was restored: no channel connects, nothing is sent or run",
             "review the uncertain items, then release it",
         ));
     }
     if let Some((since, reason)) = &found.held {
-        findings.push(warn(
+        findings.push(Finding::warn(
             "emergency stop",
             format!("since {since}: {reason}"),
             "`leverframe release` resumes all work",
         ));
     }
     match found.crash_starts.as_slice() {
-        [] => findings.push(ok("crashes", "the last start followed a clean end")),
-        starts => findings.push(warn(
+        [] => findings.push(Finding::ok(
+            "crashes",
+            "the last start followed a clean end",
+        )),
+        starts => findings.push(Finding::warn(
             "crashes",
             format!(
                 "starts close together after a crash: {} ({})",
@@ -275,16 +277,16 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
     if let Some(newest) = found.newest_event_at {
         let ahead = newest.millis_since(facts.now);
         findings.push(if ahead > CLOCK_SLACK_MS {
-            warn(
+            Finding::warn(
                 "clock",
                 format!("{}, {} s behind the newest event", facts.now, ahead / 1000),
                 "correct the clock: deadlines depend on it",
             )
         } else {
-            ok("clock", facts.now.to_string())
+            Finding::ok("clock", facts.now.to_string())
         });
     }
-    findings.push(ok(
+    findings.push(Finding::ok(
         "audit head",
         format!("{}:{}", found.audit_seq, found.audit_hash),
     ));
@@ -312,7 +314,7 @@ fn memory(facts: &Facts<'_>) -> Vec<Finding> {
         )
     });
     let hygiene = match &found.hygiene {
-        None => ok(about, "not run yet"),
+        None => Finding::ok(about, "not run yet"),
         Some(run) => {
             let detail = format!(
                 "last run {} {}: {} archived, {} removed, {} freed{next}",
@@ -326,21 +328,21 @@ fn memory(facts: &Facts<'_>) -> Vec<Finding> {
                 facts.now.millis_since(last) > 2 * hygiene::EVERY_MS.unsigned_abs()
             });
             match (&run.report.note, run.state) {
-                (Some(why), HygieneState::Stopped) => warn(
+                (Some(why), HygieneState::Stopped) => Finding::warn(
                     about,
                     format!("{detail}; {why}"),
                     "look at `leverframe memory hygiene --preview`, then run it",
                 ),
-                _ if overdue => warn(
+                _ if overdue => Finding::warn(
                     about,
                     detail,
                     "the daemon runs it, except during an emergency stop or quarantine",
                 ),
-                _ => ok(about, detail),
+                _ => Finding::ok(about, detail),
             }
         }
     };
-    vec![ok("memory", sizes), hygiene]
+    vec![Finding::ok("memory", sizes), hygiene]
 }
 
 /// Providers that have a key or are used by somebody; the others are only known by name.
@@ -377,14 +379,14 @@ fn providers(settings: &Settings) -> Vec<Finding> {
                     None,
                     ProviderKind::OpenAiResponses | ProviderKind::Anthropic | ProviderKind::Gemini,
                 ) => {
-                    return fail(
+                    return Finding::fail(
                         &about,
                         format!("{}, no key", provider.base_url),
                         format!("set api_key_env, api_key_file or api_key_command under [providers.{name}]"),
                     );
                 }
             };
-            ok(&about, format!("{}, {key}", provider.base_url))
+            Finding::ok(&about, format!("{}, {key}", provider.base_url))
         })
         .collect()
 }
@@ -397,8 +399,8 @@ fn key_files(settings: &Settings) -> Vec<Finding> {
             let about = format!("key file {}", file.key);
             let path = file.path.display();
             match workspace_around(&file.path, &settings.channels) {
-                None => ok(&about, format!("{path}, outside every workspace")),
-                Some((channel, workspace)) => fail(
+                None => Finding::ok(&about, format!("{path}, outside every workspace")),
+                Some((channel, workspace)) => Finding::fail(
                     &about,
                     format!(
                         "{path} lies in the workspace {} of channel `{channel}`, where tools read it",
@@ -426,8 +428,8 @@ fn hooks(settings: &Settings) -> Vec<Finding> {
         .map(|(name, hook)| {
             let about = format!("hook {name}");
             match exec_permissions::check(&hook.command, &workspaces) {
-                Ok(()) => ok(&about, hook.command.join(" ")),
-                Err(why) => fail(
+                Ok(()) => Finding::ok(&about, hook.command.join(" ")),
+                Err(why) => Finding::fail(
                     &about,
                     format!("it is not run: {why}"),
                     "use a program that only you or root can change, outside every workspace; until then the engine \
@@ -446,7 +448,7 @@ fn http_tools(settings: &Settings) -> impl Iterator<Item = Finding> {
         } else {
             ""
         };
-        ok(
+        Finding::ok(
             format!("tool {name}"),
             format!(
                 "{} {}, {}, {}{secret}",
@@ -467,7 +469,7 @@ fn python(python: &Result<PythonProgram, String>) -> Finding {
                 names => format!("; without {}", names.join(", ")),
             };
             let (version, path) = (&found.version, found.path.display());
-            ok(
+            Finding::ok(
                 about,
                 format!(
                     "Python {version} at {path}{}{lacks}",
@@ -475,7 +477,7 @@ fn python(python: &Result<PythonProgram, String>) -> Finding {
                 ),
             )
         }
-        Err(why) => warn(
+        Err(why) => Finding::warn(
             about,
             format!("there is no tool `python`: {why}"),
             "install Python 3.9 or newer, for example `apt install python3` (python3-pandas and python3-matplotlib as \
@@ -489,7 +491,7 @@ fn unguarded(settings: &Settings) -> impl Iterator<Item = Finding> {
     let channels = settings.channels.iter();
     let unguarded = channels.filter(|(_, channel)| !channel.taint_guard_in_full);
     unguarded.map(|(name, _)| {
-        warn(
+        Finding::warn(
             format!("channel {name}: taint guard"),
             "is off in `full`: text of unknown senders and web pages can make calls run without a person",
             "set `taint_guard_in_full = true`, unless you trust everything that the channel reads",
@@ -504,7 +506,7 @@ fn bridge_variables(settings: &Settings) -> impl Iterator<Item = Finding> {
         programs
             .flat_map(|program| &program.missing)
             .map(move |variable| {
-                warn(
+                Finding::warn(
                     format!("channel {name}"),
                     format!("the variable {variable}, which its program is to get, is not set"),
                     "set it where the daemon starts, or remove it from `environment_env`",
@@ -520,7 +522,7 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
             .flat_map(|settings| settings.channels.iter())
             .filter(|(_, channel)| channel.kind.is_platform())
             .map(|(name, channel)| {
-                ok(
+                Finding::ok(
                     format!("channel {name}"),
                     format!("{}, not running", channel.kind),
                 )
@@ -539,11 +541,13 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
                 .map_or_else(String::new, |detail| format!(": {detail}"));
             let detail = format!("{}, {}{why}", channel.kind, channel.health.state);
             match channel.health.state {
-                ChannelState::Failed => fail(&about, detail, "correct what it names, then restart"),
-                ChannelState::Local | ChannelState::Starting | ChannelState::Connected => {
-                    ok(&about, detail)
+                ChannelState::Failed => {
+                    Finding::fail(&about, detail, "correct what it names, then restart")
                 }
-                ChannelState::Degraded | ChannelState::Paused => warn(
+                ChannelState::Local | ChannelState::Starting | ChannelState::Connected => {
+                    Finding::ok(&about, detail)
+                }
+                ChannelState::Degraded | ChannelState::Paused => Finding::warn(
                     &about,
                     detail,
                     "it reconnects by itself unless it was paused",
@@ -555,7 +559,7 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
 
 /// The findings of these facts, in the order in which they are read best.
 pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
-    let mut found = vec![ok(
+    let mut found = vec![Finding::ok(
         "version",
         format!(
             "leverframe {}, {}",
@@ -567,17 +571,17 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     found.extend([
         directory(facts.data_dir),
         match &facts.files.holder {
-            Some(holder) => ok("process", holder.clone()),
-            None => ok("process", "nothing runs on this directory"),
+            Some(holder) => Finding::ok("process", holder.clone()),
+            None => Finding::ok("process", "nothing runs on this directory"),
         },
     ]);
     found.extend(database(facts));
     found.extend(memory(facts));
     let (sandbox, confined) = &facts.process.sandbox;
     found.push(if *confined {
-        ok("sandbox", sandbox.clone())
+        Finding::ok("sandbox", sandbox.clone())
     } else {
-        warn(
+        Finding::warn(
             "sandbox",
             sandbox.clone(),
             "install bubblewrap 0.8 or newer and allow user namespaces; else programs run unconfined and always ask",
@@ -599,19 +603,15 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     found.extend(settings.into_iter().flat_map(mcp::doctor::configured));
     found.extend(facts.process.python.as_ref().map(python));
     found.extend(facts.process.cache.as_ref().map(|why| {
-        warn(
+        Finding::warn(
             "response cache",
             format!("not used: {why}"),
             "turns go on without it; response_cache.db may be deleted at any time",
         )
     }));
-    found.extend(
-        facts
-            .process
-            .problems
-            .iter()
-            .map(|problem| fail("store", problem.clone(), "it clears when its cause is gone")),
-    );
+    found.extend(facts.process.problems.iter().map(|problem| {
+        Finding::fail("store", problem.clone(), "it clears when its cause is gone")
+    }));
     found
 }
 
@@ -637,7 +637,7 @@ fn skills(list: &[Skill]) -> Vec<Finding> {
     let mut found = Vec::new();
     let count = trusted.count();
     if count > 0 {
-        found.push(ok("skills", format!("{count} trusted")));
+        found.push(Finding::ok("skills", format!("{count} trusted")));
     }
     for one in list.iter().filter(|one| one.state.needs_review()) {
         let name = &one.name;
@@ -662,7 +662,7 @@ fn skills(list: &[Skill]) -> Vec<Finding> {
                 format!("`leverframe skills trust {name}` shows it and asks"),
             ),
         };
-        found.push(warn("skills", said, &step));
+        found.push(Finding::warn("skills", said, &step));
     }
     found
 }

@@ -10,7 +10,6 @@ use rustls::pki_types::pem::PemObject as _;
 
 use crate::clock::Timestamp;
 use crate::config::settings::Settings;
-use crate::engine::findings::{fail, ok, warn};
 use crate::protocol::certificate::Certificate;
 use crate::protocol::doctor::Finding;
 use crate::protocol::listener::ListenerRefusal;
@@ -119,7 +118,7 @@ impl Listener {
             .collect();
         let fix = "check who calls; the limits are under [server], and you can revoke tokens";
         let detail = || format!("turned away: {}", recent.join(", "));
-        (!recent.is_empty()).then(|| warn("listener", detail(), fix))
+        (!recent.is_empty()).then(|| Finding::warn("listener", detail(), fix))
     }
 
     fn traffic(&self) -> std::sync::MutexGuard<'_, Traffic> {
@@ -138,7 +137,7 @@ impl Listener {
             problem,
         } = self.lock().clone();
         let problem = problem.map(|why| {
-            warn(
+            Finding::warn(
                 CERTIFICATE,
                 format!("{why}; the previous one stays in use"),
                 "correct the file; the daemon reads it again by itself",
@@ -163,7 +162,7 @@ pub fn configured(settings: &Settings, now: Timestamp) -> Option<Finding> {
     let files = settings.tls.as_ref()?;
     Some(match read(&files.certificate) {
         Ok(certificate) => about(&certificate, now),
-        Err(why) => fail(
+        Err(why) => Finding::fail(
             CERTIFICATE,
             format!("{}: {why}", files.certificate.display()),
             "name another under [server.tls], or make one with `leverframe certificate create`",
@@ -188,16 +187,16 @@ fn about(certificate: &Certificate, now: Timestamp) -> Finding {
     let left = not_after.as_millis() - now.as_millis();
     let day = not_after.day_in_zone();
     if left <= 0 {
-        fail(CERTIFICATE, format!("{shown}: it ended on {day}"), FIX)
+        Finding::fail(CERTIFICATE, format!("{shown}: it ended on {day}"), FIX)
     } else if *not_before > now {
         let begins = not_before.day_in_zone();
         let fix = "set the clock right, or use another";
-        fail(CERTIFICATE, format!("{shown}: it begins on {begins}"), fix)
+        Finding::fail(CERTIFICATE, format!("{shown}: it begins on {begins}"), fix)
     } else if left < WARNING_DAYS * DAY_MS {
         let days = left / DAY_MS;
         let detail = format!("{shown}: it ends on {day}, in {days} days");
-        warn(CERTIFICATE, detail, FIX)
+        Finding::warn(CERTIFICATE, detail, FIX)
     } else {
-        ok(CERTIFICATE, format!("{shown}, until {day}"))
+        Finding::ok(CERTIFICATE, format!("{shown}, until {day}"))
     }
 }

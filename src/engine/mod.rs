@@ -25,7 +25,6 @@ pub mod emergency;
 pub mod erase;
 pub mod escalation;
 pub mod file_changes;
-pub mod findings;
 pub mod fleet;
 pub mod gate_callers;
 pub mod gate_tests;

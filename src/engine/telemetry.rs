@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::telemetry::TelemetrySettings;
-use crate::engine::findings::{ok, warn};
 use crate::protocol::doctor::Finding;
 use crate::protocol::telemetry::{ExportOutcome, Signal};
 
@@ -59,14 +58,14 @@ impl Telemetry {
         };
         let (spans, logs) = (lost(Signal::Spans), lost(Signal::Logs));
         let problem = problem.map(|why| {
-            warn(
+            Finding::warn(
                 ABOUT,
                 why,
                 "look at the collector and at [telemetry]; turns go on without it",
             )
         });
         let dropped = (spans + logs > 0).then(|| {
-            warn(
+            Finding::warn(
                 ABOUT,
                 format!("{spans} spans and {logs} log records were dropped since the start"),
                 "the collector was away, too slow, or refused them; the log has the reason",
@@ -91,9 +90,9 @@ impl Telemetry {
 pub fn configured(settings: &TelemetrySettings, is_built: bool) -> Finding {
     let endpoint = &settings.endpoint;
     if is_built {
-        return ok(ABOUT, format!("traces and logs go to {endpoint}"));
+        return Finding::ok(ABOUT, format!("traces and logs go to {endpoint}"));
     }
-    warn(
+    Finding::warn(
         ABOUT,
         format!("{endpoint} gets nothing: this program was built without OpenTelemetry"),
         "build it with `--features otel`, or leave the endpoint out",

@@ -48,6 +48,41 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A finding that needs no action.
+    pub fn ok(about: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            verdict: Standing::Ok,
+            about: about.into(),
+            detail: detail.into(),
+            fix: None,
+        }
+    }
+
+    /// A finding that somebody should look at; `fix` says what to do.
+    pub fn warn(
+        about: impl Into<String>,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            verdict: Standing::Warn,
+            fix: Some(fix.into()),
+            ..Self::ok(about, detail)
+        }
+    }
+
+    /// A finding of something that does not work before somebody does `fix`.
+    pub fn fail(
+        about: impl Into<String>,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            verdict: Standing::Fail,
+            ..Self::warn(about, detail, fix)
+        }
+    }
+
     /// The finding in one line: verdict, subject, detail and fix. May contain untrusted text.
     pub fn line(&self) -> String {
         // The reasons of a refused configuration have several lines.

@@ -19,7 +19,6 @@ use crate::channels::discord::interactions;
 use crate::channels::discord::limits::Limits;
 use crate::channels::discord::message::MAX_SOURCE;
 use crate::channels::discord::session::TOKEN_FIX;
-use crate::channels::findings::failure;
 use crate::channels::health::HealthLog;
 use crate::channels::http::HttpTimes;
 use crate::channels::menu::{self, Menu};
@@ -183,7 +182,7 @@ impl Bridge for DiscordBridge {
     async fn check(&self) -> Vec<Finding> {
         match self.api() {
             Ok(api) => check::run(&api).await,
-            Err(error) => vec![failure("token", &error, Some(check::PASSING))],
+            Err(error) => vec![error.finding("token", Some(check::PASSING))],
         }
     }
 

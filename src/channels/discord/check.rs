@@ -9,7 +9,6 @@ use crate::channels::discord::events::Me;
 use crate::channels::discord::gateway;
 use crate::channels::discord::session::{self, INTENT_FIX, SERVERS_FIX};
 use crate::channels::fields::{list_at, text_at};
-use crate::channels::findings::{fail, failure, ok, warn};
 use crate::channels::http::CallError;
 use crate::protocol::doctor::Finding;
 use crate::text::untrusted::reveal_line;
@@ -27,7 +26,7 @@ pub async fn run(api: &Api) -> Vec<Finding> {
         Err(error) => return vec![failed("token", &error)],
     };
     let mut findings = vec![
-        ok(
+        Finding::ok(
             "token",
             format!("the bot is @{} ({})", reveal_line(&me.username), me.id),
         ),
@@ -44,7 +43,7 @@ pub const PASSING: &str =
 
 /// A call that ends the check.
 fn failed(about: &str, error: &CallError) -> Finding {
-    failure(about, &gateway::broken(error), Some(PASSING))
+    gateway::broken(error).finding(about, Some(PASSING))
 }
 
 async fn intent(api: &Api) -> Finding {
@@ -53,14 +52,14 @@ async fn intent(api: &Api) -> Finding {
         Err(error) => failed(ABOUT, &error),
         Ok(application) => match application["flags"].as_u64() {
             Some(flags) if flags & MESSAGE_CONTENT != 0 => {
-                ok(ABOUT, "the bot may read what people write")
+                Finding::ok(ABOUT, "the bot may read what people write")
             }
-            Some(_) => fail(
+            Some(_) => Finding::fail(
                 ABOUT,
                 "the bot lacks the message content intent, so Discord refuses its connection (4014)",
                 INTENT_FIX,
             ),
-            None => warn(
+            None => Finding::warn(
                 ABOUT,
                 "Discord does not say whether the bot may read what people write",
                 INTENT_FIX,
@@ -76,7 +75,8 @@ async fn connection(api: &Api) -> Vec<Finding> {
         Ok(answer) => answer,
         Err(error) => return vec![failed(SESSIONS, &error)],
     };
-    let shards = session::shard_advice(&answer).map(|advice| warn("shards", advice, SERVERS_FIX));
+    let shards =
+        session::shard_advice(&answer).map(|advice| Finding::warn("shards", advice, SERVERS_FIX));
     [sessions(&answer)].into_iter().chain(shards).collect()
 }
 
@@ -90,16 +90,16 @@ fn sessions(answer: &Value) -> Finding {
     let (left, total) = (number("remaining"), number("total"));
     let detail = format!("{left} of {total} session starts are left today");
     if left >= FEW_SESSIONS {
-        return ok(SESSIONS, detail);
+        return Finding::ok(SESSIONS, detail);
     }
     let hours = number("reset_after").div_ceil(3_600_000);
     let fix = format!(
         "look for another program that uses this token; Discord resets the count within {hours} h"
     );
     if left == 0 {
-        fail(SESSIONS, detail, fix)
+        Finding::fail(SESSIONS, detail, fix)
     } else {
-        warn(SESSIONS, detail, fix)
+        Finding::warn(SESSIONS, detail, fix)
     }
 }
 
@@ -112,12 +112,12 @@ async fn menu(api: &Api, me: &Me) -> Finding {
     {
         Ok(commands) => {
             let count = list_at(&commands, "").len();
-            ok(
+            Finding::ok(
                 ABOUT,
                 format!("{count} commands are set; the channel sets its own when it connects"),
             )
         }
-        Err(error @ CallError::Refused { .. }) => warn(
+        Err(error @ CallError::Refused { .. }) => Finding::warn(
             ABOUT,
             format!("the bot may not have a menu of commands: {error}"),
             "invite it again with the scopes `bot` and `applications.commands`",
@@ -138,7 +138,7 @@ async fn servers(api: &Api, me: &Me) -> Finding {
         .filter_map(|server| text_at(server, "/name"))
         .collect();
     if names.is_empty() {
-        return warn(
+        return Finding::warn(
             ABOUT,
             "the bot is in no server, so nobody can write to it",
             format!(
@@ -152,7 +152,7 @@ async fn servers(api: &Api, me: &Me) -> Finding {
         .take(5)
         .map(|name| reveal_line(name).into_owned())
         .collect();
-    ok(
+    Finding::ok(
         ABOUT,
         format!("{} servers: {}", names.len(), shown.join(", ")),
     )

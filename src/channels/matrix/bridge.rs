@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::channel::{Bridge, ChannelError, stored_cursor, usable_token};
-use crate::channels::findings::failure;
 use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, HttpTimes};
 use crate::channels::matrix::api::Api;
@@ -179,7 +178,7 @@ impl Bridge for MatrixBridge {
     async fn check(&self) -> Vec<Finding> {
         match self.connect() {
             Ok(api) => check::findings(&api, &self.name, &self.api_base).await,
-            Err(error) => vec![failure(&format!("channel {}", self.name), &error, None)],
+            Err(error) => vec![error.finding(&format!("channel {}", self.name), None)],
         }
     }
 

@@ -1,7 +1,6 @@
 //! Whether an account is set up as it must be: what the homeserver says, and what to do about it. Only reads.
 
 use crate::channels::channel::ChannelError;
-use crate::channels::findings::{fail, ok, warn};
 use crate::channels::http::CallError;
 use crate::channels::matrix::api::Api;
 use crate::channels::matrix::rooms::Rooms;
@@ -15,7 +14,7 @@ pub async fn findings(api: &Api, channel: &str, base: &str) -> Vec<Finding> {
     let mut all = Vec::new();
     match api.versions().await {
         Ok(versions) if versions.is_empty() => {
-            all.push(fail(
+            all.push(Finding::fail(
                 about,
                 format!("{base} answers, but is not a Matrix homeserver"),
                 "set api_base to the homeserver's address; https://SERVER/.well-known/matrix/client has it as `base_url`",
@@ -25,13 +24,13 @@ pub async fn findings(api: &Api, channel: &str, base: &str) -> Vec<Finding> {
         Ok(versions) => {
             let newest = versions.last().map_or("", String::as_str);
             let newest = reveal_line(newest);
-            all.push(ok(
+            all.push(Finding::ok(
                 about,
                 format!("the homeserver speaks Matrix up to {newest}"),
             ));
         }
         Err(error) => {
-            all.push(fail(
+            all.push(Finding::fail(
                 about,
                 format!("the homeserver at {base} cannot be reached: {error}"),
                 "check api_base, and that this machine reaches it",
@@ -48,13 +47,13 @@ pub async fn findings(api: &Api, channel: &str, base: &str) -> Vec<Finding> {
                 reveal_line(&user),
                 reveal_line(&device)
             );
-            all.push(ok(about, said));
+            all.push(Finding::ok(about, said));
             user
         }
         Err(error) => {
             all.push(match sync::broken(&error) {
-                ChannelError::Fatal { detail, fix } => fail(about, detail, fix),
-                ChannelError::Transient { detail, .. } => fail(
+                ChannelError::Fatal { detail, fix } => Finding::fail(about, detail, fix),
+                ChannelError::Transient { detail, .. } => Finding::fail(
                     about,
                     format!("the homeserver does not say whose token this is: {detail}"),
                     "try again; if it stays so, read the homeserver's log",
@@ -64,8 +63,8 @@ pub async fn findings(api: &Api, channel: &str, base: &str) -> Vec<Finding> {
         }
     };
     all.push(match api.display_name(&user).await {
-        Ok(Some(name)) => ok(about, format!("people see it as {}", reveal_line(&name))),
-        Ok(None) => warn(
+        Ok(Some(name)) => Finding::ok(about, format!("people see it as {}", reveal_line(&name))),
+        Ok(None) => Finding::warn(
             about,
             "the account has no display name, so people see its id",
             "set one: PUT /_matrix/client/v3/profile/USER/displayname, or in any client",
@@ -76,10 +75,10 @@ pub async fn findings(api: &Api, channel: &str, base: &str) -> Vec<Finding> {
     all.push(match api.largest_upload().await {
         Ok(Some(bytes)) => {
             let most = bytes / (1024 * 1024);
-            ok(about, format!("files of up to {most} MiB can be sent"))
+            Finding::ok(about, format!("files of up to {most} MiB can be sent"))
         }
         Ok(None) | Err(CallError::Refused { .. }) => {
-            ok(about, "the homeserver does not say how large a file may be")
+            Finding::ok(about, "the homeserver does not say how large a file may be")
         }
         Err(error) => unread(
             about,
@@ -93,7 +92,7 @@ pub async fn findings(api: &Api, channel: &str, base: &str) -> Vec<Finding> {
 fn unread(about: &str, detail: String) -> Finding {
     Finding {
         verdict: Standing::Warn,
-        ..ok(about, detail)
+        ..Finding::ok(about, detail)
     }
 }
 
@@ -103,7 +102,7 @@ async fn rooms(api: &Api, about: &str) -> Finding {
         Ok(answer) => answer,
         Err(error) => {
             let said = format!("the rooms cannot be read: {error}");
-            return warn(about, said, "read the homeserver's log");
+            return Finding::warn(about, said, "read the homeserver's log");
         }
     };
     let known = Rooms::default();
@@ -113,9 +112,9 @@ async fn rooms(api: &Api, about: &str) -> Finding {
     let invites = invites.map_or(0, serde_json::Map::len);
     let said = format!("rooms it is in: {rooms}, invites: {invites}");
     if encrypted == 0 {
-        return ok(about, said);
+        return Finding::ok(about, said);
     }
-    warn(
+    Finding::warn(
         about,
         format!("{said}; encrypted, so the bot cannot read them: {encrypted}"),
         "create a room without encryption for the bot: clients ask when they create a room",

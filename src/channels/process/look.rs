@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 
-use crate::channels::findings::{fail, ok, warn};
 use crate::channels::process::decode::{self, Line};
 use crate::channels::process::greeting::greet;
 use crate::channels::process::lines::Lines;
@@ -33,37 +32,46 @@ pub async fn findings(
 ) -> Vec<Finding> {
     let mut found = Vec::new();
     match program.look().await {
-        Ok(place) if place == "unsandboxed" => found.push(warn(
+        Ok(place) if place == "unsandboxed" => found.push(Finding::warn(
             about,
             "its program runs without a sandbox",
             "leave `sandbox` out, and name what it reads in `read`",
         )),
-        Ok(place) => found.push(ok(
+        Ok(place) => found.push(Finding::ok(
             about,
             format!("its program is there; confined by {place}"),
         )),
-        Err(error) => return vec![fail(about, "its program cannot run", error.to_string())],
+        Err(error) => {
+            return vec![Finding::fail(
+                about,
+                "its program cannot run",
+                error.to_string(),
+            )];
+        }
     }
     if let Some(hello) = running {
-        found.push(ok(about, format!("it runs: {}", who(hello))));
+        found.push(Finding::ok(about, format!("it runs: {}", who(hello))));
         return found;
     }
     match tried(program, times).await {
         Ok((hello, health)) => {
-            found.push(ok(about, format!("it said hello: {}", who(&hello))));
+            found.push(Finding::ok(
+                about,
+                format!("it said hello: {}", who(&hello)),
+            ));
             found.push(match health {
-                Some((ProgramState::Connected, _, _)) => ok(about, "its platform answers"),
-                Some((ProgramState::Degraded, detail, _)) => warn(
+                Some((ProgramState::Connected, _, _)) => Finding::ok(about, "its platform answers"),
+                Some((ProgramState::Degraded, detail, _)) => Finding::warn(
                     about,
                     format!("it says: {}", limit_line(&detail, SAID)),
                     "check that this machine reaches the platform",
                 ),
-                Some((ProgramState::Failed, detail, fix)) => fail(
+                Some((ProgramState::Failed, detail, fix)) => Finding::fail(
                     about,
                     format!("it says: {}", limit_line(&detail, SAID)),
                     limit_line(&fix, SAID),
                 ),
-                None => warn(
+                None => Finding::warn(
                     about,
                     format!(
                         "the program did not report its health within {} s",
@@ -73,7 +81,7 @@ pub async fn findings(
                 ),
             });
         }
-        Err(why) => found.push(fail(
+        Err(why) => found.push(Finding::fail(
             about,
             why,
             "try it with `leverframe channels conform -- COMMAND`",

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::channels::channel::{Bridge, ChannelError, stored_cursor, usable_token};
 use crate::channels::fields::text_at;
-use crate::channels::findings::failure;
 use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, HttpTimes};
 use crate::channels::pacing::{Pacing, PacingLimits};
@@ -245,7 +244,7 @@ impl Bridge for SlackBridge {
                 let own = self.sockets.load(Ordering::Relaxed);
                 check::check(&api, self.options.socket, own).await
             }
-            Err(error) => vec![failure("tokens", &error, Some(check::PASSING))],
+            Err(error) => vec![error.finding("tokens", Some(check::PASSING))],
         }
     }
 

@@ -5,7 +5,6 @@
 use serde_json::Value;
 
 use crate::channels::fields::text_at;
-use crate::channels::findings::{fail, failure, ok, warn};
 use crate::channels::http::CallError;
 use crate::channels::slack::api::Api;
 use crate::channels::slack::manifest::{self, APPS, Scope};
@@ -27,11 +26,7 @@ pub async fn check(api: &Api, times: SocketTimes, own: u32) -> Vec<Finding> {
             (Some(me), app)
         }
         Err(error) => {
-            findings.push(failure(
-                "bot token",
-                &broken(&error, "token"),
-                Some(PASSING),
-            ));
+            findings.push(broken(&error, "token").finding("bot token", Some(PASSING)));
             (None, None)
         }
     };
@@ -40,7 +35,7 @@ pub async fn check(api: &Api, times: SocketTimes, own: u32) -> Vec<Finding> {
         .as_ref()
         .is_some_and(|me| me["is_enterprise_install"] == true)
     {
-        findings.push(warn(
+        findings.push(Finding::warn(
             "installation",
             "the app is installed for a whole organisation",
             "install it for one workspace: the channel supports only one",
@@ -51,7 +46,7 @@ pub async fn check(api: &Api, times: SocketTimes, own: u32) -> Vec<Finding> {
 
 fn known(me: &Value) -> Finding {
     let shown = |place: &str| limit_line(text_at(me, place).unwrap_or("?"), 60);
-    ok(
+    Finding::ok(
         "bot token",
         format!(
             "the bot is @{} ({}) in the workspace {} ({})",
@@ -65,7 +60,7 @@ fn known(me: &Value) -> Finding {
 
 fn of_scopes(scopes: Option<&[String]>) -> Vec<Finding> {
     let Some(scopes) = scopes else {
-        return vec![warn(
+        return vec![Finding::warn(
             "scopes",
             "Slack does not say which scopes the bot token has",
             format!("compare them at {APPS} → your app → OAuth & Permissions"),
@@ -74,15 +69,22 @@ fn of_scopes(scopes: Option<&[String]>) -> Vec<Finding> {
     let missing = manifest::missing(scopes);
     if missing.is_empty() {
         let all = manifest::SCOPES.len();
-        return vec![ok("scopes", format!("the bot token has all {all} scopes"))];
+        return vec![Finding::ok(
+            "scopes",
+            format!("the bot token has all {all} scopes"),
+        )];
     }
     missing.into_iter().map(without).collect()
 }
 
 fn without(scope: Scope) -> Finding {
-    let finding = if scope.optional { warn } else { fail };
+    let finding = if scope.optional {
+        Finding::warn
+    } else {
+        Finding::fail
+    };
     finding(
-        &format!("scope {}", scope.name),
+        format!("scope {}", scope.name),
         format!("the bot token lacks {}: {}", scope.name, scope.without),
         format!(
             "add it at {APPS} → your app → OAuth & Permissions → Bot Token Scopes, then install the app again"
@@ -104,17 +106,17 @@ async fn app_of(api: &Api, me: &Value) -> Option<String> {
 async fn of_socket(api: &Api, times: SocketTimes, own: u32, bot_app: Option<&str>) -> Vec<Finding> {
     let opened = match receive::open(api, times).await {
         Ok(opened) => opened,
-        Err(error) => return vec![failure("app token", &error, Some(PASSING))],
+        Err(error) => return vec![error.finding("app token", Some(PASSING))],
     };
     let (connections, app) = (opened.connections, opened.app.clone());
     opened.close().await;
-    let mut findings = vec![ok(
+    let mut findings = vec![Finding::ok(
         "app token",
         "it opens connections, and Socket Mode is on",
     )];
     let others = connections.saturating_sub(own + 1);
     if others > 0 {
-        findings.push(warn(
+        findings.push(Finding::warn(
             "connections",
             others_hold(others),
             "stop other instances, or give each an app of its own; stale sockets close on their own",
@@ -123,7 +125,7 @@ async fn of_socket(api: &Api, times: SocketTimes, own: u32, bot_app: Option<&str
     if let (Some(of_socket), Some(of_bot)) = (app.as_deref(), bot_app)
         && of_socket != of_bot
     {
-        findings.push(fail(
+        findings.push(Finding::fail(
             "tokens",
             format!(
                 "the tokens belong to two apps: `token` to {}, `app_token` to {}",

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::channel::{Bridge, ChannelError, stored_cursor, usable_token};
-use crate::channels::findings::failure;
 use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, HttpTimes};
 use crate::channels::menu::{self, Menu};
@@ -252,7 +251,7 @@ impl Bridge for TelegramBridge {
     async fn check(&self) -> Vec<Finding> {
         let (api, _) = match self.connect() {
             Ok(connected) => connected,
-            Err(error) => return vec![failure("token", &error, None)],
+            Err(error) => return vec![error.finding("token", None)],
         };
         check::findings(&api, &self.name, self.webhook_url.as_deref()).await
     }

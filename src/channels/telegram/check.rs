@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::channels::findings::{fail, ok, warn};
 use crate::channels::http::CallError;
 use crate::channels::telegram::api::Api;
 use crate::channels::telegram::webhook;
@@ -16,15 +15,15 @@ pub async fn findings(api: &Api, channel: &str, webhook_url: Option<&str>) -> Ve
         Err(error) => return vec![token(&error)],
     };
     let name = me["username"].as_str().unwrap_or("?");
-    let mut findings = vec![ok("token", format!("of @{}", reveal_line(name)))];
+    let mut findings = vec![Finding::ok("token", format!("of @{}", reveal_line(name)))];
     let reads_all = me["can_read_all_group_messages"].as_bool().unwrap_or(false);
     findings.push(if reads_all {
-        ok("groups", "the bot sees every message of its groups")
+        Finding::ok("groups", "the bot sees every message of its groups")
     } else {
         let fix = "to let it see every message of a group: @BotFather, /setprivacy, Disable";
         Finding {
             fix: Some(fix.to_owned()),
-            ..ok(
+            ..Finding::ok(
                 "groups",
                 "privacy mode is on: the bot sees commands, mentions and replies",
             )
@@ -40,7 +39,7 @@ fn token(error: &CallError) -> Finding {
     match error {
         CallError::Refused {
             code: 401 | 404, ..
-        } => fail(
+        } => Finding::fail(
             "token",
             "Telegram does not know this bot token",
             "copy it from @BotFather, /mybots, API Token (and check api_base too, if you set it)",
@@ -49,7 +48,7 @@ fn token(error: &CallError) -> Finding {
         | CallError::NotSent { .. }
         | CallError::Lost { .. }
         | CallError::Server { .. }
-        | CallError::Limited { .. } => fail(
+        | CallError::Limited { .. } => Finding::fail(
             "platform",
             error.to_string(),
             "check the network of this machine, and try again",
@@ -64,21 +63,21 @@ fn updates(api: &Api, info: &Value, channel: &str, webhook_url: Option<&str>) ->
     let wanted = webhook_url.map(|base| webhook::address(base, channel));
     let problem = info["last_error_message"].as_str();
     match (wanted, set) {
-        (None, "") => ok("updates", format!("asked for; {waiting} wait")),
-        (None, _) => warn(
+        (None, "") => Finding::ok("updates", format!("asked for; {waiting} wait")),
+        (None, _) => Finding::warn(
             "updates",
             "a webhook is set, by another program or an earlier configuration",
             "the channel removes it at its start; stop the other program first",
         ),
         (Some(wanted), set) if wanted == set => match problem.filter(|_| waiting > 0) {
-            None => ok("updates", format!("sent to {wanted}; {waiting} wait")),
-            Some(problem) => fail(
+            None => Finding::ok("updates", format!("sent to {wanted}; {waiting} wait")),
+            Some(problem) => Finding::fail(
                 "updates",
                 format!("Telegram cannot deliver {waiting}: {}", api.scrub(problem)),
                 "check that webhook_url leads to this daemon over HTTPS",
             ),
         },
-        (Some(wanted), _) => warn(
+        (Some(wanted), _) => Finding::warn(
             "updates",
             format!("not yet sent to {wanted}"),
             "the channel tells Telegram when it starts",

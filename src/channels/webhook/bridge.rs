@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::channels::channel::{Bridge, ChannelError};
-use crate::channels::findings::{ok, warn};
 use crate::channels::health::HealthLog;
 use crate::channels::http::{Http, HttpTimes};
 use crate::channels::webhook::deliver::{Callback, Deliverer, Waiters, outgoing};
@@ -99,17 +98,17 @@ impl Bridge for WebhookBridge {
         let place = self.place();
         vec![
             if secret < MIN_SECRET {
-                warn("secret", found, "make a longer one: `openssl rand -hex 32`")
+                Finding::warn("secret", found, "make a longer one: `openssl rand -hex 32`")
             } else {
-                ok("secret", found)
+                Finding::ok("secret", found)
             },
-            ok(
+            Finding::ok(
                 "requests",
                 format!("taken at {place} of the daemon's addresses"),
             ),
             match &self.callback_url {
-                Some(url) => ok("replies", format!("posted to {url}")),
-                None => warn(
+                Some(url) => Finding::ok("replies", format!("posted to {url}")),
+                None => Finding::warn(
                     "replies",
                     "only in the answers of requests that wait",
                     "set callback_url to get each reply, card and file",

@@ -5,7 +5,6 @@ use crate::config::backup::BackupSettings;
 use crate::config::settings::Settings;
 use crate::engine::backups::state::FailedTry;
 use crate::engine::core::Engine;
-use crate::engine::findings::{fail, ok, warn};
 use crate::protocol::doctor::Finding;
 use crate::store::queries::backups::MadeBackup;
 
@@ -43,7 +42,7 @@ pub fn look(
     );
     let Some(settings) = settings else {
         let detail = format!("{newest}; no backup is scheduled ([backup] `every` and `folder`)");
-        return ok(ABOUT, detail);
+        return Finding::ok(ABOUT, detail);
     };
     if let Some(failed) = failed {
         let detail = format!(
@@ -51,23 +50,23 @@ pub fn look(
             failed.at, failed.why, failed.again_at
         );
         let fix = "correct what it names; `leverframe reload` tries at once";
-        return fail(ABOUT, detail, fix);
+        return Finding::fail(ABOUT, detail, fix);
     }
     let folder = settings.folder.display();
     let last = known.made.iter().map(|one| one.created_at).max();
     let detail = format!("{newest}; {} in {folder}", known.made.len());
     let Some(last) = last else {
         let detail = format!("{detail}; the first is due");
-        return warn(ABOUT, detail, "the daemon makes it when it starts");
+        return Finding::warn(ABOUT, detail, "the daemon makes it when it starts");
     };
     let every = settings.every_seconds.unsigned_abs() * 1000;
     if now.millis_since(last) > 2 * every {
         let detail = format!("{detail}; the next is overdue");
         let fix = "it is made while the daemon runs, unless that is quarantined";
-        return warn(ABOUT, detail, fix);
+        return Finding::warn(ABOUT, detail, fix);
     }
     let next = last.plus_seconds(settings.every_seconds);
-    ok(ABOUT, format!("{detail}; the next about {next}"))
+    Finding::ok(ABOUT, format!("{detail}; the next about {next}"))
 }
 
 /// How they stand in a running engine.
@@ -88,7 +87,7 @@ pub async fn running(engine: &Engine) -> Finding {
             engine.backups.failed().as_ref(),
             engine.clock.now(),
         ),
-        Err(error) => warn(
+        Err(error) => Finding::warn(
             ABOUT,
             format!("what the database knows of backups cannot be read: {error}"),
             "`leverframe doctor --check` looks at all of it",

@@ -7,7 +7,6 @@ use crate::config::settings::Settings;
 use crate::engine::approvals::{self, Origin};
 use crate::engine::core::Engine;
 use crate::engine::escalation::reach::{Reach, StepMoment, reach};
-use crate::engine::findings::{fail, ok, warn};
 use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{Risk, Role};
 use crate::protocol::escalation::EscalationDrill;
@@ -27,7 +26,7 @@ pub fn unreached(engine: &Engine, on_call: Option<&str>, now: Timestamp) -> Vec<
             let all = missed.len() == policy.steps.len();
             let which = if all { "no step" } else { "not every step" };
             (!missed.is_empty()).then(|| {
-                warn(
+                Finding::warn(
                     format!("escalation {channel}"),
                     format!("{which} reaches somebody now: {}", missed.join("; ")),
                     "give the people it names an id of a channel with a bot, and set who is on call: \
@@ -62,7 +61,7 @@ pub fn unasked(engine: &Engine) -> Option<Finding> {
         )
     };
     let fix = "give the people in `approval_to` an id of a channel with a bot, or set `escalation` of the channel";
-    (!names.is_empty()).then(|| warn("approvals", detail(), fix))
+    (!names.is_empty()).then(|| Finding::warn("approvals", detail(), fix))
 }
 
 /// A request that belongs to no person.
@@ -113,7 +112,7 @@ pub fn look(settings: &Settings, drills: &[EscalationDrill], now: Timestamp) -> 
             let again = format!("`leverframe escalation drill {channel} --fast` tries all steps");
             let about = format!("escalation {channel}");
             let Some(drill) = drill else {
-                return warn(
+                return Finding::warn(
                     about,
                     format!("policy {policy}: it was never drilled"),
                     again,
@@ -121,17 +120,17 @@ pub fn look(settings: &Settings, drills: &[EscalationDrill], now: Timestamp) -> 
             };
             let of = drill.started_at;
             if drill.ended_at.is_none() {
-                ok(about, format!("policy {policy}: a drill runs since {of}"))
+                Finding::ok(about, format!("policy {policy}: a drill runs since {of}"))
             } else if let Some(why) = drill.problem() {
                 let detail = format!("the drill of {of} did not reach everybody: {why}");
                 let fix = format!("correct what it names; {again}");
-                fail(about, format!("policy {policy}: {detail}"), fix)
+                Finding::fail(about, format!("policy {policy}: {detail}"), fix)
             } else if drill.is_old(now) {
                 let detail = format!("the last drill is of {of}, more than 90 days ago");
-                warn(about, format!("policy {policy}: {detail}"), again)
+                Finding::warn(about, format!("policy {policy}: {detail}"), again)
             } else {
                 let detail = format!("every step arrived in the drill of {of}");
-                ok(about, format!("policy {policy}: {detail}"))
+                Finding::ok(about, format!("policy {policy}: {detail}"))
             }
         })
         .collect()

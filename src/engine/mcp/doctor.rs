@@ -2,13 +2,12 @@
 
 use crate::config::mcp::McpPlace;
 use crate::config::settings::Settings;
-use crate::engine::findings;
 use crate::protocol::doctor::Finding;
 use crate::protocol::enums::McpServerState;
 use crate::protocol::mcp::McpServer;
 
 fn warn(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
-    findings::warn(format!("tool server {name}"), detail, fix)
+    Finding::warn(format!("tool server {name}"), detail, fix)
 }
 
 /// What the configuration alone tells: programs outside of the sandbox, and variables that are not set.
@@ -74,7 +73,7 @@ pub fn running(servers: &[McpServer]) -> Vec<Finding> {
             .is_none_or(|last| !last.about.ends_with(&format!(" {name}")))
         {
             let detail = format!("{}, agents get {} tools", server.state, server.tools);
-            found.push(findings::ok(format!("tool server {name}"), detail));
+            found.push(Finding::ok(format!("tool server {name}"), detail));
         }
     }
     found

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::config::settings::{SelfApproval, Settings};
-use crate::engine::findings::warn;
 use crate::protocol::doctor::Finding;
 
 /// Most users that are named.
@@ -39,7 +38,7 @@ pub fn nameless(settings: &Settings) -> Option<Finding> {
     } else {
         format!(" and {more} more")
     };
-    Some(warn(
+    Some(Finding::warn(
         "people",
         format!(
             "self_approval = \"never\" compares people, and [people] does not name {}{more} of allowed_users",
@@ -78,7 +77,7 @@ pub fn look(settings: &Settings, operators: &[String]) -> Option<Finding> {
         .take(NAMED)
         .collect();
     let first = unnamed.first()?;
-    Some(warn(
+    Some(Finding::warn(
         "people",
         format!(
             "{setting} by person, and {} acted here under no name",

@@ -24,9 +24,9 @@ const LONG: usize = 20_000;
 const MANY: usize = 3;
 
 /// Why a case is left out; none = it was tried.
-pub type Left = Option<&'static str>;
+pub type SkipReason = Option<&'static str>;
 
-pub async fn hello(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn hello(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::started(lab, VERSION).await?;
     let hello = peer.take_hello().await?;
     if hello.protocol != VERSION {
@@ -40,7 +40,7 @@ pub async fn hello(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn version(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn version(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::started(lab, STRANGE_VERSION).await?;
     let said = tokio::time::timeout(END, async {
         loop {
@@ -60,7 +60,7 @@ pub async fn version(lab: &Lab<'_>) -> Result<Left, String> {
     }
 }
 
-pub async fn garbage(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn garbage(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     let long = "x".repeat(100_000);
     for line in [
@@ -77,7 +77,7 @@ pub async fn garbage(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn echo(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn echo(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     let message = peer.echo(&lab.text("hello")).await?;
     if message.item.conversation != CONVERSATION {
@@ -93,7 +93,7 @@ pub async fn echo(lab: &Lab<'_>) -> Result<Left, String> {
     }
 }
 
-pub async fn characters(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn characters(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     let text = format!(
         "{}: Grüße, 你好, 👩‍👩‍👧‍👦 🇩🇪 e\u{301}, \"quoted\" \\ back <b>&amp;</b>\nsecond line\t🏳️‍🌈",
@@ -129,7 +129,7 @@ pub async fn characters(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn long_text(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn long_text(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     let Some(hello) = peer.hello.clone() else {
         return Err("no hello".to_owned());
@@ -167,7 +167,7 @@ pub async fn long_text(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn order_of_acks(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn order_of_acks(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     peer.acks = false;
     let mut items = Vec::new();
@@ -186,7 +186,7 @@ pub async fn order_of_acks(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn late_acks(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn late_acks(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     peer.acks = false;
     for _ in 1..MAX_UNACKED {
@@ -198,7 +198,7 @@ pub async fn late_acks(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn redelivery(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn redelivery(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     let before = peer.echo(&lab.text("before")).await?;
     if before.item.cursor.is_none() {
@@ -239,7 +239,7 @@ pub async fn redelivery(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn native_key(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn native_key(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     if !peer.claims(|said| said.idempotency == Idempotency::NativeKey) {
         return Ok(Some("it keeps no keys"));
@@ -257,7 +257,7 @@ pub async fn native_key(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn look_up(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn look_up(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     if !peer.claims(|said| said.idempotency == Idempotency::Reconcile) {
         return Ok(Some("it cannot look"));
@@ -282,7 +282,7 @@ pub async fn look_up(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn answered(lab: &Lab<'_>, expected: &str) -> Result<Left, String> {
+pub async fn answered(lab: &Lab<'_>, expected: &str) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     let text = format!("conform: {expected}");
     let answer = peer.send(&lab.text(&text), &text).await?;
@@ -293,7 +293,7 @@ pub async fn answered(lab: &Lab<'_>, expected: &str) -> Result<Left, String> {
     }
 }
 
-pub async fn edits(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn edits(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     if !peer.claims(|capabilities| capabilities.edits) {
         return Ok(Some("it has no `edits`"));
@@ -333,7 +333,7 @@ pub async fn edits(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn buttons(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn buttons(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     if !peer.claims(|capabilities| capabilities.buttons) {
         return Ok(Some("it has no `buttons`"));
@@ -362,7 +362,7 @@ pub async fn buttons(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn files(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn files(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     if !peer.claims(|capabilities| capabilities.files) {
         return Ok(Some("it has no `files`"));
@@ -404,7 +404,7 @@ pub async fn files(lab: &Lab<'_>) -> Result<Left, String> {
     }
 }
 
-pub async fn typing(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn typing(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     peer.tell(&BridgeMessage::Typing {
         conversation: CONVERSATION.to_owned(),
@@ -414,7 +414,7 @@ pub async fn typing(lab: &Lab<'_>) -> Result<Left, String> {
     Ok(None)
 }
 
-pub async fn shutdown(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn shutdown(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     peer.pong().await?;
     peer.tell(&BridgeMessage::Shutdown).await?;
@@ -426,7 +426,7 @@ pub async fn shutdown(lab: &Lab<'_>) -> Result<Left, String> {
     }
 }
 
-pub async fn closed_input(lab: &Lab<'_>) -> Result<Left, String> {
+pub async fn closed_input(lab: &Lab<'_>) -> Result<SkipReason, String> {
     let mut peer = Peer::new(lab).await?;
     peer.pong().await?;
     peer.close_input();

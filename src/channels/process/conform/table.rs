@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 
-use crate::channels::process::conform::cases::{self, Left};
+use crate::channels::process::conform::cases::{self, SkipReason};
 use crate::channels::process::conform::lab::Lab;
 
 /// A case.
@@ -13,7 +13,7 @@ pub struct Case {
     pub run: Run,
 }
 
-type Run = for<'a> fn(&'a Lab<'a>) -> BoxFuture<'a, Result<Left, String>>;
+type Run = for<'a> fn(&'a Lab<'a>) -> BoxFuture<'a, Result<SkipReason, String>>;
 
 const fn case(name: &'static str, expected: &'static str, run: Run) -> Case {
     Case {
