@@ -245,7 +245,14 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             counts.lookups += 1;
             *counts.misses.entry(*reason).or_default() += 1;
         }),
-        EventBody::EngineState { engine } => world.engine = Some((**engine).clone()),
+        EventBody::EngineState { engine } => {
+            // Counters of a day start at zero with it.
+            if world.engine.as_ref().map(|known| known.today) != Some(engine.today) {
+                world.cache.today = CacheCounts::default();
+                world.cache.channels.clear();
+            }
+            world.engine = Some((**engine).clone());
+        }
         EventBody::OnCallChanged { on_call } => {
             world.on_call_status.set(on_call.as_deref().cloned());
         }

@@ -1,7 +1,9 @@
-//! Expiry of approvals and of temporary autonomy, reminders and escalation: one task that sleeps until the next deadline.
+//! Expiry of approvals and of temporary autonomy, reminders, escalation and the change of day: one task that sleeps until
+//! the next of them.
 
 use std::time::Duration;
 
+use crate::clock::Day;
 use crate::engine::core::Engine;
 use crate::engine::escalation;
 use crate::engine::escalation::ntfy::Posts;
@@ -47,7 +49,9 @@ pub async fn run(engine: Engine) {
         let waiting = reminders::waiting(&engine, now).await;
         let remind_at = reminders::look(&engine, &waiting, now).await;
         let escalate_at = escalation::look(&engine, &posts, waiting, now).await;
-        let next = next.into_iter().chain(remind_at).chain(escalate_at).min();
+        let midnight = Day(Day::local(now).0.saturating_add(1)).begins();
+        let next = [next, remind_at, escalate_at, midnight];
+        let next = next.into_iter().flatten().min();
         let sleep = match next {
             // What could not be expired (its turn still runs) is looked at again soon, not at once.
             Some(next) => Duration::from_millis(next.millis_since(now).max(250)).min(LONGEST_SLEEP),

@@ -1,10 +1,19 @@
-//! Work that only one may do at a time, and what consoles were told of problems.
+//! Work that only one may do at a time, and what consoles were told of the engine.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{MutexGuard, OwnedMutexGuard};
 
+use crate::clock::Day;
 use crate::engine::lock::lock;
+
+/// What consoles know of the engine.
+#[derive(Debug, Default)]
+struct Announcement {
+    problems: Vec<String>,
+    /// The day whose spending they show; none = each of them began with a snapshot of this day.
+    day: Option<Day>,
+}
 
 /// The rights to the work that only one may do.
 #[derive(Debug, Default)]
@@ -13,7 +22,7 @@ pub struct Maintenance {
     sweep: tokio::sync::Mutex<()>,
     reload: tokio::sync::Mutex<()>,
     rehearsal: Arc<tokio::sync::Mutex<()>>,
-    told_problems: Mutex<Vec<String>>,
+    announced: Mutex<Announcement>,
 }
 
 impl Maintenance {
@@ -37,13 +46,18 @@ impl Maintenance {
         self.reload.lock().await
     }
 
-    /// Whether consoles were told of exactly these problems.
-    pub fn told(&self, problems: &[String]) -> bool {
-        *lock(&self.told_problems) == problems
+    /// Whether consoles know exactly these problems, and that this is the day.
+    pub fn is_announced(&self, problems: &[String], today: Day) -> bool {
+        let mut announced = lock(&self.announced);
+        let day = *announced.day.get_or_insert(today);
+        announced.problems == problems && day == today
     }
 
     /// Notes what consoles were told.
-    pub fn note_told(&self, problems: Vec<String>) {
-        *lock(&self.told_problems) = problems;
+    pub fn note_announced(&self, problems: Vec<String>, today: Day) {
+        *lock(&self.announced) = Announcement {
+            problems,
+            day: Some(today),
+        };
     }
 }

@@ -4,7 +4,7 @@ use std::future::ready;
 
 use futures_util::{FutureExt as _, TryFutureExt as _};
 
-use crate::clock::Timestamp;
+use crate::clock::{Day, Timestamp};
 use crate::engine::core::Engine;
 use crate::engine::handle::{
     datasets, emergency, escalation, file_changes, hygiene, mcp, memory, on_call, routines,
@@ -156,7 +156,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
     let rows = engine.read(move |reader| reader.snapshot_rows(now)).await?;
     let remembered = memory::stats(engine).await?;
     let streams = engine.open_calls.streams();
-    let status = status(engine, rows.usage_today).await?;
+    let status = status(engine, Day::local(now), rows.usage_today).await?;
     Ok(Snapshot {
         seq: rows.seq,
         at: now,

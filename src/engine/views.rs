@@ -103,12 +103,15 @@ pub fn health(
 pub async fn engine_status(engine: &Engine) -> Result<EngineStatus, Problem> {
     let today = Day::local(engine.clock.now());
     let usage = engine.read(move |reader| reader.usage_on(today.0)).await?;
-    status(engine, usage).await
+    status(engine, today, usage).await
 }
 
-/// The engine as a whole, with what was used today.
-pub async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Problem> {
-    let today = Day::local(engine.clock.now());
+/// The engine as a whole, with what was used on this day.
+pub async fn status(
+    engine: &Engine,
+    today: Day,
+    usage_today: Usage,
+) -> Result<EngineStatus, Problem> {
     let limit = engine.settings.budgets.day.max_cost_usd;
     let (flags, budget_today_usd) = engine
         .read_here(move |reader| {
@@ -135,6 +138,7 @@ pub async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus,
         demo: settings.demo,
         sandbox: engine.sandbox.level_word_so_far(),
         tools: engine.tools().names().map(str::to_owned).collect(),
+        today,
         usage_today,
         budget_today_usd,
         problems: engine.problems(),
@@ -166,12 +170,13 @@ pub async fn announce_bridged(engine: &Engine) {
     }
 }
 
-/// Tells consoles when the list of problems is another one than they were told.
+/// Tells consoles when a problem came or went, and when a new day began: its spending starts at zero.
 pub async fn announce_if_changed(engine: &Engine) {
+    let today = Day::local(engine.clock.now());
     let problems = engine.problems();
-    if !engine.maintenance.told(&problems) {
+    if !engine.maintenance.is_announced(&problems, today) {
         announce_engine(engine).await;
-        engine.maintenance.note_told(problems);
+        engine.maintenance.note_announced(problems, today);
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
+use crate::clock::{Day, Timestamp};
 use crate::protocol::approval::Approval;
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
@@ -89,6 +89,9 @@ pub struct EngineStatus {
     /// Names of all tools.
     #[serde(default)]
     pub tools: Vec<String>,
+    /// Local day of `usage_today` and `budget_today_usd`.
+    #[serde(default)]
+    pub today: Day,
     /// Tokens and cost since local midnight.
     pub usage_today: Usage,
     /// Today's budget in US dollars; none = no limit.

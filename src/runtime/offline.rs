@@ -351,6 +351,7 @@ impl OfflineSessions {
                 demo: false,
                 sandbox: String::new(),
                 tools: Vec::new(),
+                today: Day::local(now),
                 usage_today: Usage::default(),
                 budget_today_usd: None,
                 problems: Vec::new(),

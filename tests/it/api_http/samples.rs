@@ -1,6 +1,6 @@
 //! One of everything the protocol has.
 
-use leverframe::clock::Timestamp;
+use leverframe::clock::{Day, Timestamp};
 use leverframe::protocol::approval::{
     Approval, Decision, FirstApproval, PlanFacts, Preview, PriorMessage, Requester, SimilarCall,
 };
@@ -373,6 +373,7 @@ pub fn engine() -> EngineStatus {
             "execute_command".to_owned(),
             "read_file".to_owned(),
         ],
+        today: Day(20_785),
         usage_today: usage(),
         budget_today_usd: Some(1.5),
         problems: vec!["disk full".to_owned()],

@@ -1,6 +1,6 @@
 //! A small world with fixed ids and times.
 
-use leverframe::clock::Timestamp;
+use leverframe::clock::{Day, Timestamp};
 use leverframe::console::ids::HostId;
 use leverframe::console::item::{ItemKey, QueueKey};
 use leverframe::protocol::approval::{
@@ -267,6 +267,7 @@ pub fn engine() -> EngineStatus {
             "execute_command".to_owned(),
             "read_file".to_owned(),
         ],
+        today: Day::local(NOW),
         usage_today: Usage {
             cost_usd: Some(1.27),
             ..usage()

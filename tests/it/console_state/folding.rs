@@ -1,11 +1,12 @@
 //! Live state = snapshot + tail, wherever the snapshot was taken.
 
+use leverframe::clock::Day;
 use leverframe::console::fold::{Missing, apply};
 use leverframe::console::world::World;
 use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::session::{ErrorBody, Usage};
-use leverframe::protocol::snapshot::{OpenStream, Snapshot};
+use leverframe::protocol::snapshot::{EngineStatus, OpenStream, Snapshot};
 use proptest::prelude::*;
 
 use crate::console_frames::fixture;
@@ -217,4 +218,29 @@ fn usage_adds_up_on_session_and_day() {
         !world.streams.contains_key(&fixture::continuation_id(2)),
         "a finished model call closes its stream"
     );
+}
+
+#[test]
+fn a_new_day_starts_the_counters_of_the_day_at_zero() {
+    let mut world = World::from_snapshot(fixture::busy());
+    let miss = EventBody::CacheMiss {
+        channel: "team".into(),
+        reason: CacheMissReason::Expired,
+    };
+    apply(&mut world, &event(101, 2, miss));
+    let counted = world.cache.clone();
+    assert!(counted.today.lookups > 0 && !counted.channels.is_empty());
+    let state = |engine: EngineStatus| EventBody::EngineState {
+        engine: Box::new(engine),
+    };
+    apply(&mut world, &event(102, 2, state(fixture::engine())));
+    assert_eq!(world.cache, counted, "it is the same day");
+    let mut next = fixture::engine();
+    next.today = Day(next.today.0 + 1);
+    next.usage_today = Usage::default();
+    apply(&mut world, &event(103, 2, state(next)));
+    assert_eq!(world.cache.today.lookups, 0);
+    assert!(world.cache.channels.is_empty());
+    assert_eq!(world.cache.entries, counted.entries, "what is stored stays");
+    assert_eq!(world.engine.unwrap().usage_today, Usage::default());
 }

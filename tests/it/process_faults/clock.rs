@@ -1,8 +1,9 @@
 //! The wall clock jumps under a live daemon, and between two (I29).
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use leverframe::clock::{Clock, Timestamp};
+use leverframe::clock::{Clock, Day, Timestamp};
 use leverframe::store::Store;
 use serde_json::{Value, json};
 
@@ -249,4 +250,36 @@ async fn no_commit_is_older_than_the_one_before() {
     let (after, last) = newest(&world).await;
     assert!(after >= before && last == after);
     world.sound().await;
+}
+
+#[tokio::test]
+async fn consoles_hear_of_midnight() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let before = engine(&daemon).await;
+    let mut stream = crate::support::daemon::client()
+        .get(format!("{}/v1/events", daemon.base))
+        .bearer_auth(&daemon.token)
+        .send()
+        .await
+        .expect("the events");
+    // Two seconds before the next day; the question makes the engine look at the clock.
+    let now = Clock::System.now();
+    let tomorrow = Day(Day::local(now).0 + 1);
+    let midnight = tomorrow.begins().expect("a day");
+    let left = i64::try_from(midnight.millis_since(now)).expect("a day") / 1000;
+    place.jump(left - 2);
+    ask(&daemon, "late.txt").await;
+    let told = format!("\"today\":\"{tomorrow}\"");
+    assert!(!before.to_string().contains(&told), "{before}");
+    let mut text = String::new();
+    let deadline = Instant::now() + Duration::from_secs(40);
+    while !(text.contains("event: engine.state") && text.contains(&told)) {
+        assert!(Instant::now() < deadline, "nobody said it: {text}");
+        let piece = tokio::time::timeout(Duration::from_secs(40), stream.chunk()).await;
+        let piece = piece.expect("an event").expect("the events");
+        text.push_str(&String::from_utf8_lossy(
+            &piece.expect("the stream goes on"),
+        ));
+    }
 }
