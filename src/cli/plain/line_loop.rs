@@ -172,7 +172,7 @@ impl Shell<'_> {
                         self.out.line(&format!("settled: {number}  {words}"))?;
                     }
                 }
-                (None, Stage::Settled | Stage::Ended) => {}
+                (_, Stage::Snoozed) | (None, Stage::Settled | Stage::Ended) => {}
                 (_, Stage::Open) => arrived.push(key),
             }
         }

@@ -18,11 +18,13 @@ use crate::console::{loading, queue};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, DeliveryResolution};
 use crate::protocol::duration;
-use crate::protocol::enums::{ApprovalKind, DecisionKind, DecisionScope, OutboxState, Risk};
+use crate::protocol::enums::{
+    ApprovalKind, ApprovalState, DecisionKind, DecisionScope, OutboxState, Risk,
+};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::request::{
-    CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, RehearseCall,
-    ResolveDelivery, ResumeContinuation, UpdateSession,
+    CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, Outcome,
+    RehearseCall, ResolveDelivery, ResumeContinuation, UpdateSession,
 };
 use crate::text::untrusted::reveal;
 use crate::tui::view;
@@ -441,8 +443,13 @@ impl Shell<'_> {
         if !self.model.is_live() {
             return self.out.line("not sent: not connected");
         }
-        if self.act(command).await? {
-            self.own.insert(key.clone());
+        // What was put off, edited, or allowed by the first of two waits on, and its end is news.
+        match self.act(command).await? {
+            Some(Outcome::Decide(approval)) if approval.state == ApprovalState::Pending => {}
+            Some(_) => {
+                self.own.insert(key.clone());
+            }
+            None => {}
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ use crate::console::{connection, update};
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::enums::{DecisionKind, ToolCallState};
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::request::Command;
+use crate::protocol::request::{Command, Outcome};
 use crate::tui::message::QuitKind;
 use crate::tui::options::ConsoleOptions;
 
@@ -34,6 +34,8 @@ use crate::tui::options::ConsoleOptions;
 const HOST: HostId = HostId(0);
 /// News of one moment is said together.
 const GATHER: Duration = Duration::from_millis(150);
+/// Longest wait for a look at the clock.
+const TICK: Duration = Duration::from_mins(1);
 /// Messages taken at most at once.
 const DRAIN: usize = 512;
 
@@ -70,6 +72,8 @@ impl<T: Clone + PartialEq> Numbers<T> {
 pub enum Stage {
     /// It needs a person.
     Open,
+    /// A person put it off, and its time is not over.
+    Snoozed,
     /// It needs nobody any more.
     Settled,
     /// The call that somebody allowed has ended.
@@ -337,6 +341,15 @@ impl<'h> Shell<'h> {
         }
     }
 
+    /// How long until the clock alone changes something: the next snooze ends, or a minute passes.
+    fn until_tick(&self) -> Duration {
+        let now = self.now().wall;
+        let snoozed = self.model.queue.snoozed.values().min();
+        snoozed.map_or(TICK, |until| {
+            Duration::from_millis(until.millis_since(now)).clamp(GATHER, TICK)
+        })
+    }
+
     /// Waits for a line. `idle`: nothing is asked, and news ends the wait.
     pub(super) async fn listen(&mut self, idle: bool) -> Result<Reply, Failure> {
         loop {
@@ -344,7 +357,7 @@ impl<'h> Shell<'h> {
                 .news_since
                 .filter(|_| idle && !self.quiet)
                 .map(|since| tokio::time::Instant::from_std(since + GATHER));
-            let due = due.unwrap_or_else(|| tokio::time::Instant::now() + Duration::from_mins(1));
+            let due = due.unwrap_or_else(|| tokio::time::Instant::now() + self.until_tick());
             tokio::select! {
                 biased;
                 said = self.heard.next() => match said {
@@ -437,17 +450,17 @@ impl<'h> Shell<'h> {
         self.client.as_ref()
     }
 
-    /// Submits, and says what came of it in the words of the full console. Whether it was done.
-    pub async fn act(&mut self, command: Command) -> Result<bool, Failure> {
+    /// Submits, and says what came of it in the words of the full console. None = refused.
+    pub async fn act(&mut self, command: Command) -> Result<Option<Outcome>, Failure> {
         let envelope = crate::cli::find::envelope(command.clone(), None);
         let result = self.client.submit(envelope).await;
-        let done = result.is_ok();
+        let outcome = result.as_ref().ok().cloned();
         self.feed(DaemonMessage::Submitted {
             command: Box::new(command),
             result: result.map(Box::new).map_err(Box::new),
         });
         self.say_notices()?;
-        Ok(done)
+        Ok(outcome)
     }
 
     /// The same of what takes long: an interruption ends it. None = interrupted.
@@ -506,7 +519,10 @@ impl<'h> Shell<'h> {
     /// How far an item has come.
     pub fn stage(&self, key: &QueueKey) -> Stage {
         match self.result(key) {
-            _ if self.is_open(key) => Stage::Open,
+            _ if self.is_open(key) => match self.model.queue.snoozed_until(key) {
+                Some(_) => Stage::Snoozed,
+                None => Stage::Open,
+            },
             Some(result) if result.state != ToolCallState::Started => Stage::Ended,
             Some(_) | None => Stage::Settled,
         }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::console_plain::typist::{PROMPT, Typist};
-use crate::console_pty::door::{Door, WRITE};
+use crate::console_pty::door::{Door, WRITE, command};
 use crate::support::daemon::Home;
 
 fn written(home: &Home, name: &str) -> Option<String> {
@@ -407,5 +407,44 @@ async fn a_rehearsal_that_takes_long_is_ended_from_the_keyboard() {
     assert!(said.contains("the rehearsal was ended"), "{said}");
     let queue = typist.enter("queue");
     assert!(queue.contains("execute_command"), "{queue}");
+    typist.quit();
+}
+
+#[tokio::test]
+async fn what_was_put_off_comes_back_and_its_end_is_said() {
+    let home = Home::new("");
+    let offset = home.path().join("offset");
+    let mut program = command(&home);
+    program
+        .arg("--plain")
+        .env("LEVERFRAME_CLOCK_OFFSET_FILE", &offset);
+    let mut typist = Typist::of(&program);
+    typist.hear(PROMPT);
+    let door = Door::of(&home);
+    let approval = door.ask(WRITE).await;
+    typist.news("new: 1");
+    typist.enter("1");
+    typist.look();
+    let said = typist.enter("snooze 1 5");
+    assert!(said.contains("snoozed"), "{said}");
+    // Whole at once, for a reader must not see half of it.
+    std::fs::write(offset.with_extension("new"), "301").unwrap();
+    std::fs::rename(offset.with_extension("new"), &offset).unwrap();
+    // Something else happens, and the console looks at its clock.
+    door.ask(&WRITE.replace("note", "second")).await;
+    let news = typist.news("new: 2");
+    assert!(news.contains("new: 1  medium"), "{news}");
+    // What is put off again, and decided elsewhere, is not said to be settled by this person.
+    typist.enter("1");
+    typist.look();
+    typist.enter("snooze 1 5");
+    let path = format!(
+        "/v1/approvals/{}/decision",
+        approval["id"].as_str().unwrap()
+    );
+    let denial = json!({"decision": "deny", "digest": approval["digest"]});
+    door.post(&path, denial).await;
+    let news = typist.news("settled: 1");
+    assert!(news.contains("write_file"), "{news}");
     typist.quit();
 }
