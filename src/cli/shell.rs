@@ -17,7 +17,8 @@ const fn prompt(kind: InterpreterKind) -> &'static str {
     }
 }
 
-/// Runs the command of a request, or every line of the input until it ends where the command is empty.
+/// Runs the command of a request, or every line of the input until it ends where the command is empty. Fails when the
+/// command failed, or the last line of a script.
 pub async fn run(cli: &mut Cli<'_>, id: &str, request: ShellRequest) -> Result<(), Failure> {
     let session_id = find::session(cli.client, id).await?;
     if !request.command.is_empty() {
@@ -26,18 +27,23 @@ pub async fn run(cli: &mut Cli<'_>, id: &str, request: ShellRequest) -> Result<(
         }
         return Ok(());
     }
+    let mut failed = false;
     while let Some(line) = cli.terminal.ask_if_open(prompt(request.kind))? {
         match line.trim() {
             "" => {}
-            "exit" | "quit" => return Ok(()),
+            "exit" | "quit" => break,
             command => {
                 let request = ShellRequest {
                     command: command.to_owned(),
                     ..request.clone()
                 };
-                one(cli, session_id, request).await?;
+                failed = one(cli, session_id, request).await?;
             }
         }
+    }
+    // A person saw it fail.
+    if failed && !cli.terminal.is_attended() {
+        return Err(Failure::ended("the last command failed"));
     }
     Ok(())
 }

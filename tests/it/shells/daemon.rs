@@ -1,5 +1,7 @@
 //! An agent's shell over calls, restarts and stops, and a person in it.
 
+use std::io::Write;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -154,14 +156,28 @@ async fn a_person_runs_commands_in_the_shell_and_the_audit_says_so() {
     assert_eq!(status, 400);
     let (good, said) = cli(&home, &["shell", &session, "--", "true"]).await;
     assert!(good, "{said}");
+    // A script ends as its last command does.
+    for (script, status) in [("true\nfalse\n", Some(1)), ("false\ntrue\n", Some(0))] {
+        let mut program = home.command();
+        program
+            .args(["shell", &session])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut child = program.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(script.as_bytes()).unwrap();
+        drop(input);
+        assert_eq!(child.wait().unwrap().code(), status, "{script:?}");
+    }
     let (good, said) = cli(&home, &["shell", &session, "--end"]).await;
-    assert!(good && said.contains("ended, after 1 commands"), "{said}");
+    assert!(good && said.contains("ended, after 5 commands"), "{said}");
     let (good, said) = cli(&home, &["shell", &session, "--end"]).await;
     assert!(!good, "{said}");
     let rows = daemon.get("/v1/audit?limit=100").await;
     let rows = rows["items"].as_array().unwrap().clone();
     let of = |action: &str| rows.iter().filter(|row| row["action"] == action).count();
-    assert_eq!((of("shell.started"), of("shell.ended")), (3, 3));
+    assert_eq!((of("shell.started"), of("shell.ended")), (7, 7));
     assert_eq!(of("interpreter.ended"), 1);
     let first = rows
         .iter()
