@@ -250,7 +250,7 @@ async fn end(cli: &mut Cli<'_>, continuation: &Continuation) -> Result<(), Failu
                 .map(|error| format!(": {}", cell(&error.message)))
                 .unwrap_or_default();
             Err(Failure::Ended(format!(
-                "{} is {}{why}",
+                "{}: {}{why}",
                 continuation.id, continuation.state
             )))
         }

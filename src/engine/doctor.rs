@@ -256,10 +256,7 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
         ));
     }
     match found.crash_starts.as_slice() {
-        [] => findings.push(Finding::ok(
-            "crashes",
-            "the last start followed a clean end",
-        )),
+        [] => findings.push(Finding::ok("crashes", "no start after a crash is recorded")),
         starts => findings.push(Finding::warn(
             "crashes",
             format!(
