@@ -3,11 +3,12 @@
 use crate::store::check::rule::{Rule, Subject, query};
 
 pub(crate) const RULES: &[Rule] = &[
+    // The messages of a group, such as an album, are one turn, and each has its row.
     query("I1", "continuation without exactly one inbox row", "continuations", Subject::Continuation,
         "SELECT c.id FROM continuations c LEFT JOIN (
             SELECT continuation_id, count(*) AS n FROM inbox WHERE continuation_id IS NOT NULL GROUP BY continuation_id
          ) i ON i.continuation_id = c.id
-         WHERE coalesce(i.n, 0) <> 1"),
+         WHERE coalesce(i.n, 0) <> 1 AND (i.n IS NULL OR c.message_group IS NULL)"),
     query("I2", "idempotency key stored twice", "inbox WHERE key IS NOT NULL", Subject::Text,
         "SELECT channel || ' ' || principal || ' ' || key FROM inbox NOT INDEXED WHERE key IS NOT NULL
          GROUP BY channel, principal, key HAVING count(*) > 1"),

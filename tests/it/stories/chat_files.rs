@@ -116,7 +116,7 @@ async fn an_album_is_one_turn_with_all_its_pictures() {
         telegram.user_sends_file(BEN, &ben(), ("photo", &id, PICTURE), extra);
     }
     telegram.user_says(BEN, &ben(), "SAY:and then");
-    let daemon = start(&home, &telegram);
+    let mut daemon = start(&home, &telegram);
     shown(&telegram, BEN, "and then").await;
     let turn = turn(&daemon, "SAY:three", "completed").await;
     let paths: Vec<_> = turn["attachments"]
@@ -139,6 +139,8 @@ async fn an_album_is_one_turn_with_all_its_pictures() {
             format!("{SCRIPTED_LABEL}\n\nand then")
         ]
     );
+    assert!(daemon.terminate().success());
+    assert_eq!(crate::backup::tools::sound(&home).await, false);
 }
 
 #[tokio::test]
