@@ -109,8 +109,11 @@ pub struct BackupVerification {
     pub artifacts: u64,
     /// Configuration files in it.
     pub config_files: u64,
-    /// Violations that were found; empty = the backup can be restored.
+    /// Violations that were found; empty = every rule holds.
     pub violations: Vec<String>,
+    /// Those of the violations that name damaged or missing content; empty = all of it is there and readable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
     /// How long the verification took, in milliseconds.
     pub duration_ms: u64,
 }

@@ -70,15 +70,21 @@ pub fn run(file: &Path, within: &Path, now: Timestamp) -> Result<BackupVerificat
         let count = |sql: &str| -> Result<u64, StoreError> { reader.conn.value(sql, []) };
         let last_event = count("SELECT coalesce(max(seq), 0) FROM events")?;
         let report = check::report(reader)?;
-        let broken = report.rules.iter().filter(|rule| rule.violations > 0);
-        let mut violations: Vec<String> = broken
-            .map(|rule| format!("{}: {} × {}", rule.invariant, rule.violations, rule.broken))
-            .collect();
+        let (mut violations, mut damage) = (Vec::new(), Vec::new());
+        for rule in report.rules.iter().filter(|rule| rule.violations > 0) {
+            let what = format!("{}: {} × {}", rule.invariant, rule.violations, rule.broken);
+            if check::is_about_files(rule) {
+                damage.push(what.clone());
+            }
+            violations.push(what);
+        }
         if last_event != manifest.last_event_seq {
-            violations.push(format!(
+            let what = format!(
                 "its newest event is {last_event}, its manifest says {}",
                 manifest.last_event_seq
-            ));
+            );
+            damage.push(what.clone());
+            violations.push(what);
         }
         Ok(BackupVerification {
             path: file.display().to_string(),
@@ -96,6 +102,7 @@ pub fn run(file: &Path, within: &Path, now: Timestamp) -> Result<BackupVerificat
             artifacts: count("SELECT count(*) FROM artifacts")?,
             config_files: config.len() as u64,
             violations,
+            damage,
             duration_ms: 0,
         })
     })?;

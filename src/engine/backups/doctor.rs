@@ -29,11 +29,13 @@ fn age(millis: u64) -> String {
     }
 }
 
-/// How backups stand. `failed` is the last try of the daemon, if that failed.
+/// How backups stand. `failed` is the last try of the daemon, if that failed. `broken` are the rules that the database of
+/// the newest checked backup breaks.
 pub fn look(
     settings: Option<&BackupSettings>,
     known: &Known,
     failed: Option<&FailedTry>,
+    broken: &[String],
     now: Timestamp,
 ) -> Finding {
     let newest = known.newest.map_or_else(
@@ -66,7 +68,13 @@ pub fn look(
         return Finding::warn(ABOUT, detail, fix);
     }
     let next = last.plus_seconds(settings.every_seconds);
-    Finding::ok(ABOUT, format!("{detail}; the next about {next}"))
+    let detail = format!("{detail}; the next about {next}");
+    if !broken.is_empty() {
+        let detail = format!("{detail}; the newest breaks rules: {}", broken.join("; "));
+        let fix = "`leverframe doctor --check` names the rows, in the running database too";
+        return Finding::warn(ABOUT, detail, fix);
+    }
+    Finding::ok(ABOUT, detail)
 }
 
 /// How they stand in a running engine.
@@ -85,6 +93,7 @@ pub async fn running(engine: &Engine) -> Finding {
             engine.settings.backup.as_ref(),
             &known,
             engine.backups.failed().as_ref(),
+            &engine.backups.broken_rules(),
             engine.clock.now(),
         ),
         Err(error) => Finding::warn(
@@ -98,5 +107,5 @@ pub async fn running(engine: &Engine) -> Finding {
 /// How they stand where nothing runs.
 pub fn stopped(settings: Option<&Settings>, known: &Known, now: Timestamp) -> Finding {
     let backup = settings.and_then(|settings| settings.backup.as_ref());
-    look(backup, known, None, now)
+    look(backup, known, None, &[], now)
 }

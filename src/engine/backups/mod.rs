@@ -1,7 +1,7 @@
 //! Backups that the daemon makes by itself: when, and which of them go.
 //!
 //! Only files that the database knows as made this way are ever removed, and only while they still are what was written
-//! then. One that does not pass its check never counts, so that no good one goes for it.
+//! then. One that is damaged never counts, so that no good one goes for it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

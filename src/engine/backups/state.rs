@@ -22,6 +22,7 @@ pub struct FailedTry {
 #[derive(Debug, Default)]
 pub struct Backups {
     failed: Mutex<Option<FailedTry>>,
+    broken_rules: Mutex<Vec<String>>,
     changed: Notify,
 }
 
@@ -36,10 +37,31 @@ impl Backups {
         *lock(&self.failed) = failed;
     }
 
+    /// The rules that the database of the newest checked backup breaks; empty = none.
+    pub fn broken_rules(&self) -> Vec<String> {
+        lock(&self.broken_rules).clone()
+    }
+
+    /// Notes the rules that the database of a backup breaks.
+    pub fn set_broken_rules(&self, rules: Vec<String>) {
+        *lock(&self.broken_rules) = rules;
+    }
+
     /// What stands in the way, for people.
     pub fn problem(&self) -> Option<String> {
-        self.failed()
-            .map(|failed| format!("the backup of {} was not made: {}", failed.at, failed.why))
+        if let Some(failed) = self.failed() {
+            return Some(format!(
+                "the backup of {} was not made: {}",
+                failed.at, failed.why
+            ));
+        }
+        let rules = self.broken_rules();
+        (!rules.is_empty()).then(|| {
+            format!(
+                "the newest backup was made, but its database breaks rules: {}",
+                rules.join("; ")
+            )
+        })
     }
 
     /// The configuration was read again: what failed is tried at once.

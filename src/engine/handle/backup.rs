@@ -93,20 +93,31 @@ async fn make(engine: &Engine, order: &Order) -> Result<BackupReport, Problem> {
         extras: found.files,
         notes: found.notes,
     };
-    let report = engine.store.backup(request).await?;
+    let mut report = engine.store.backup(request).await?;
     if let Some(within) = &order.check_in {
-        check(engine, &order.file, within.clone()).await?;
+        let broken = check(engine, &order.file, within.clone()).await?;
+        report.notes.extend(broken);
     }
     Ok(report)
 }
 
-/// Restores it into a directory that goes away again. One that does not pass is removed: nobody must rely on it.
-async fn check(engine: &Engine, file: &Path, within: PathBuf) -> Result<(), Problem> {
+/// Restores it into a directory that goes away again. One that is damaged is removed: nobody must rely on it.
+///
+/// One whose database breaks a rule stays. The running database breaks it too, so no other backup would be better.
+/// Answers these rules, and notes them for the engine's problems.
+async fn check(engine: &Engine, file: &Path, within: PathBuf) -> Result<Vec<String>, Problem> {
     let (path, now) = (file.to_owned(), engine.clock.now());
     let checked = tokio::task::spawn_blocking(move || backup_check::run(&path, &within, now)).await;
     let why = match checked {
-        Ok(Ok(found)) if found.violations.is_empty() => return Ok(()),
-        Ok(Ok(found)) => found.violations.join("; "),
+        Ok(Ok(found)) if found.damage.is_empty() => {
+            let broken = found.violations;
+            if !broken.is_empty() {
+                tracing::warn!(file = %file.display(), rules = broken.join("; "), "the backup stays, and its database breaks rules");
+            }
+            engine.backups.set_broken_rules(broken.clone());
+            return Ok(broken);
+        }
+        Ok(Ok(found)) => found.damage.join("; "),
         Ok(Err(error)) => Problem::from(error).detail,
         Err(error) => error.to_string(),
     };

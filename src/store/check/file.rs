@@ -13,13 +13,12 @@ use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::sql::Statements;
 
+/// The rule about references, which looks at what rows say.
+pub(crate) const REFERENCES: &str = "row that refers to one that is not there";
+
 pub(crate) const RULES: &[Rule] = &[
     code("file", "page that SQLite finds broken", quick_check),
-    code(
-        "file",
-        "row that refers to one that is not there",
-        foreign_keys,
-    ),
+    code("file", REFERENCES, foreign_keys),
     code(
         "I25",
         "artifact whose file is not there or has another content",

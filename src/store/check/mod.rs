@@ -42,6 +42,13 @@ fn rules() -> impl Iterator<Item = &'static Rule> {
     GROUPS.into_iter().flatten()
 }
 
+/// Whether a rule looks at the content of files. The others look at what rows say.
+pub fn is_about_files(rule: &RuleResult) -> bool {
+    file::RULES
+        .iter()
+        .any(|of| of.broken == rule.broken && of.broken != file::REFERENCES)
+}
+
 /// How many rules there are.
 pub fn count() -> usize {
     rules().count()

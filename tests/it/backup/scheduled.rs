@@ -184,28 +184,61 @@ async fn one_that_cannot_be_made_is_a_fault_until_it_is_made() {
     assert_eq!(files(&home).len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn one_that_does_not_pass_its_check_never_counts() {
-    let home = home("keep_daily = 1\nkeep_weekly = 0\n");
-    drop(one_later(&home, 0).await);
-    let good = files(&home);
-    // Writing a backup does not look at every rule.
+/// Starts a daemon a day later than the clock, whose database was changed before.
+fn changed(home: &Home, sql: &str) -> Daemon {
     let conn = rusqlite::Connection::open(home.data().join("leverframe.db")).unwrap();
-    conn.execute_batch(
-        "PRAGMA foreign_keys = OFF; INSERT INTO approval_snoozes VALUES (zeroblob(16), 'anna', 1)",
-    )
-    .unwrap();
+    conn.execute_batch(sql).unwrap();
     drop(conn);
     let offset = home.path().join("offset");
     std::fs::write(&offset, (25 * HOUR).to_string()).unwrap();
-    let late = [("LEVERFRAME_CLOCK_OFFSET_FILE", offset.to_str().unwrap())];
-    let daemon = home.daemon_with(&late);
+    home.daemon_with(&[("LEVERFRAME_CLOCK_OFFSET_FILE", offset.to_str().unwrap())])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_with_damaged_content_never_counts() {
+    let home = home("keep_daily = 1\nkeep_weekly = 0\n");
+    drop(one_later(&home, 0).await);
+    let good = files(&home);
+    // Writing a backup does not read what an artifact holds.
+    let hash = "00".repeat(32);
+    let folder = home.data().join("artifacts/00");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(hash), "other").unwrap();
+    let daemon = changed(
+        &home,
+        "INSERT INTO artifacts VALUES (zeroblob(32), 5, 'text/plain', 1)",
+    );
     wait(&daemon, "fail", "did not pass its check").await;
     // The good one is still there, and nothing of the other.
     assert_eq!(files(&home), good);
     let text = scrape(&daemon).await;
     assert_eq!(
         value(&text, "leverframe_backups_total{outcome=\"error\"}"),
+        Some(1.0)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_whose_database_breaks_a_rule_stays_and_names_the_rule() {
+    let home = home("");
+    drop(one_later(&home, 0).await);
+    let before = files(&home);
+    let daemon = changed(
+        &home,
+        "PRAGMA foreign_keys = OFF; INSERT INTO approval_snoozes VALUES (zeroblob(16), 'anna', 1)",
+    );
+    let rule = "file: 1 × row that refers to one that is not there";
+    let found = wait(&daemon, "warn", rule).await;
+    assert!(
+        found["fix"].as_str().unwrap().contains("doctor --check"),
+        "{found:#}"
+    );
+    let engine = daemon.get("/v1/snapshot").await["engine"].clone();
+    assert!(engine["problems"].to_string().contains(rule), "{engine:#}");
+    assert_eq!(files(&home).len(), before.len() + 1);
+    let text = scrape(&daemon).await;
+    assert_eq!(
+        value(&text, "leverframe_backups_total{outcome=\"ok\"}"),
         Some(1.0)
     );
 }
