@@ -1,7 +1,7 @@
 //! Sessions: those that nobody uses expire, and those that are long over go.
 
 use crate::clock::Timestamp;
-use crate::protocol::event::EventBody;
+use crate::protocol::enums::SessionState;
 use crate::protocol::ids::SessionId;
 use crate::store::command::WriteTx;
 use crate::store::commands::remove::Removal;
@@ -21,9 +21,13 @@ pub struct IdleSessions {
 impl Removal for IdleSessions {
     type Key = i64;
 
-    /// A state, an event and its grants.
-    fn cost(&self, _tx: &WriteTx<'_>, _position: &i64) -> Result<u64, StoreError> {
-        Ok(4)
+    /// A state, an event, its grants, and of each rule the row, an event and an audit row.
+    fn cost(&self, tx: &WriteTx<'_>, position: &i64) -> Result<u64, StoreError> {
+        let rules: u64 = tx.conn.value(
+            "SELECT count(*) FROM rules WHERE session_id = (SELECT id FROM sessions WHERE position = ?1)",
+            [position],
+        )?;
+        Ok(4 + 3 * rules)
     }
 
     fn remove(&self, tx: &mut WriteTx<'_>, position: &i64) -> Result<Option<u64>, StoreError> {
@@ -32,14 +36,7 @@ impl Removal for IdleSessions {
             params![0, 0, self.before, position],
         )?;
         let Some(id) = id else { return Ok(None) };
-        tx.conn.run(
-            "UPDATE sessions SET state = 'expired', updated_at = ?2 WHERE id = ?1",
-            params![id, tx.now],
-        )?;
-        tx.conn
-            .run("DELETE FROM session_grants WHERE session_id = ?1", [id])?;
-        let reason = self.reason.clone();
-        tx.emit(Some(id), None, EventBody::SessionEnded { reason })?;
+        tx.close_session(id, SessionState::Expired, &self.reason)?;
         Ok(Some(1))
     }
 }

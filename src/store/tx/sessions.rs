@@ -84,9 +84,19 @@ impl WriteTx<'_> {
 
     /// Ends an active session and announces it.
     pub(crate) fn mark_ended(&mut self, id: SessionId, reason: &str) -> Result<(), StoreError> {
+        self.close_session(id, SessionState::Ended, reason)
+    }
+
+    /// Gives an active session its last state and announces it. What was allowed in it ends too.
+    pub(crate) fn close_session(
+        &mut self,
+        id: SessionId,
+        state: SessionState,
+        reason: &str,
+    ) -> Result<(), StoreError> {
         self.conn.run(
-            "UPDATE sessions SET state = 'ended', updated_at = ?2 WHERE id = ?1 AND state = 'active'",
-            params![id, self.now],
+            "UPDATE sessions SET state = ?3, updated_at = ?2 WHERE id = ?1 AND state = 'active'",
+            params![id, self.now, state],
         )?;
         self.conn
             .run("DELETE FROM session_grants WHERE session_id = ?1", [id])?;
