@@ -28,7 +28,11 @@ impl WriteCommand for FailCompaction {
         tx.same_epoch(self.epoch)?;
         let compaction = load_compaction(tx.conn, self.id)?;
         if let Some((attempt, usage)) = self.call {
-            tx.settle_attempt(attempt, compaction.session_id, usage, Some(&self.error))?;
+            match tx.settle_attempt(attempt, compaction.session_id, usage, Some(&self.error)) {
+                // Whoever removed its turn settled it.
+                Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         if compaction.state == CompactionState::Running {
             return tx.fail_compaction(self.id, &self.error);

@@ -77,6 +77,8 @@ impl Recover {
 
     /// A call to a model that was under way is settled at its estimate: it may have been billed in full.
     fn settle_models(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        // An earlier version could remove a turn during its call.
+        tx.settle_calls_without_continuation()?;
         let open = tx.conn.values::<ContinuationId>(
             "SELECT DISTINCT continuation_id FROM model_attempts WHERE settled_at IS NULL",
             [],

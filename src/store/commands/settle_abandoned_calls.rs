@@ -18,7 +18,11 @@ impl WriteCommand for SettleAbandonedCalls {
     type Output = u64;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
-        let head = tx.head(self.continuation_id)?;
-        tx.settle_abandoned_calls(&head, &self.reason)
+        match tx.head(self.continuation_id) {
+            Ok(head) => tx.settle_abandoned_calls(&head, &self.reason),
+            // Whoever removed it settled its calls.
+            Err(StoreError::NotFound { .. }) => Ok(0),
+            Err(error) => Err(error),
+        }
     }
 }

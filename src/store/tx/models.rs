@@ -150,6 +150,30 @@ impl WriteTx<'_> {
         Ok(count)
     }
 
+    /// Counts open calls at their estimates whose continuation is gone, and removes them.
+    pub(crate) fn settle_calls_without_continuation(&self) -> Result<(), StoreError> {
+        let lost: Vec<(ModelAttemptId, bool)> = self.conn.rows(
+            "SELECT id, channel IS NOT NULL AS counts FROM model_attempts WHERE settled_at IS NULL
+                AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.id = model_attempts.continuation_id)",
+            [],
+            columns!(id, counts),
+        )?;
+        for (id, counts) in lost {
+            self.conn.run(
+                "UPDATE model_attempts SET input_tokens = estimated_tokens, output_tokens = 0, cached_tokens = 0,
+                    cache_write_tokens = 0, cost_usd = estimated_cost_usd, error = 'its turn is gone', settled_at = ?2
+                 WHERE id = ?1",
+                params![id, self.now],
+            )?;
+            if counts {
+                self.count_spend(id)?;
+            }
+            self.conn
+                .run("DELETE FROM model_attempts WHERE id = ?1", [id])?;
+        }
+        Ok(())
+    }
+
     /// Adds a settled call to what was spent on its day. A call of an earlier schema names neither day nor channel.
     fn count_spend(&self, id: ModelAttemptId) -> Result<(), StoreError> {
         self.conn.run(
