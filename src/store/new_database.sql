@@ -1,4 +1,4 @@
--- Schema version 34 in one piece: what the migrations up to it make of a new file. Later migrations come after it.
+-- Schema version 35 in one piece: what the migrations up to it make of a new file. Later migrations come after it.
 -- `tests/it/store/new_database.rs` compares it with them, and writes it.
 CREATE TABLE meta (
     key TEXT NOT NULL PRIMARY KEY,
@@ -824,3 +824,4 @@ CREATE INDEX tool_calls_by_end ON tool_calls (finished_at, state, channel, name,
     WHERE finished_at IS NOT NULL;
 CREATE INDEX approvals_by_change ON approvals (updated_at, requested_at, decided_at, state, channel);
 CREATE INDEX outbox_by_end ON outbox (settled_at, state, channel) WHERE settled_at IS NOT NULL;
+CREATE INDEX model_attempts_of_compactions ON model_attempts (continuation_id) WHERE purpose = 'compaction';

@@ -20,7 +20,7 @@ const MINIMUM_SQLITE: i32 = 3_051_003;
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What brings a database up to date, in order.
-const MIGRATIONS: [&str; 34] = [
+const MIGRATIONS: [&str; 35] = [
     include_str!("migrations/001_initial.sql"),
     include_str!("migrations/002_durability.sql"),
     include_str!("migrations/003_models.sql"),
@@ -55,6 +55,7 @@ const MIGRATIONS: [&str; 34] = [
     include_str!("migrations/032_tokens.sql"),
     include_str!("migrations/033_statistics.sql"),
     include_str!("migrations/034_escalation.sql"),
+    include_str!("migrations/035_orphans.sql"),
 ];
 
 fn migrations() -> Migrations<'static> {
@@ -78,7 +79,7 @@ pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 pub const NEW_DATABASE: &str = include_str!("new_database.sql");
 
 /// The schema version of [`NEW_DATABASE`]. It may be older than the newest: migrations after it run as always.
-pub const NEW_DATABASE_VERSION: i64 = 34;
+pub const NEW_DATABASE_VERSION: i64 = 35;
 
 /// Gives a new file its tables, in one transaction.
 fn fill(conn: &mut Connection) -> rusqlite::Result<()> {

@@ -6,11 +6,12 @@ use crate::store::sql::Value;
 use serde_json::json;
 
 use crate::protocol::event::EventBody;
-use crate::protocol::ids::{MemoryId, SessionId};
+use crate::protocol::ids::{ContinuationId, MemoryId, SessionId};
 use crate::protocol::memory::Erasure;
 use crate::store::command::{WriteCommand, WriteTx};
 use crate::store::commands::remove::{Deletion, Overwriting, Removal};
 use crate::store::commands::sweep_history::OldHistory;
+use crate::store::commands::sweep_loose::OF_QUESTION;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::erase::UNDER_WAY;
@@ -57,6 +58,9 @@ impl Removal for EndedTurns {
         if !ended {
             return Ok(None);
         }
+        // A compaction may be waiting for one. Its answer is not used, and it may be billed in full.
+        let head = tx.head(ContinuationId::from_bytes(turn.id))?;
+        tx.settle_abandoned_calls(&head, "its turn was erased")?;
         tx.conn.run(
             "DELETE FROM session_grants WHERE approval_id IN
                 (SELECT id FROM approvals WHERE continuation_id = ?1)",
@@ -117,14 +121,8 @@ impl Removal for LooseThings {
                 id,
             )?,
             Loose::Question(id) => {
-                let mut rows = 0;
-                for query in [
-                    "DELETE FROM session_grants WHERE approval_id = ?1",
-                    "DELETE FROM card_tokens WHERE approval_id = ?1",
-                    "DELETE FROM approval_snoozes WHERE approval_id = ?1",
-                    "DELETE FROM outbox WHERE approval_id = ?1",
-                    "DELETE FROM approvals WHERE id = ?1",
-                ] {
+                let mut rows = run("DELETE FROM session_grants WHERE approval_id = ?1", id)?;
+                for query in OF_QUESTION {
                     rows += run(query, id)?;
                 }
                 rows
@@ -143,11 +141,13 @@ impl Removal for LooseThings {
 }
 
 /// What hangs on a session that goes.
-const OF_SESSION: [&str; 6] = [
+const OF_SESSION: [&str; 8] = [
     "DELETE FROM leftovers WHERE session_id = ?1",
     "DELETE FROM summaries WHERE session_id = ?1",
     "DELETE FROM compactions WHERE session_id = ?1",
     "DELETE FROM session_grants WHERE session_id = ?1",
+    "DELETE FROM rules WHERE session_id = ?1",
+    "DELETE FROM call_reports WHERE session_id = ?1",
     "DELETE FROM budget_grants WHERE session_id = ?1",
     "DELETE FROM sessions WHERE id = ?1",
 ];

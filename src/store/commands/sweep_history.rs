@@ -25,13 +25,22 @@ const COUNTS: &str = "SELECT
     + (SELECT count(*) FROM tool_calls t WHERE t.continuation_id = ?1)
     + (SELECT count(*) FROM approvals p WHERE p.continuation_id = ?1)
     + (SELECT count(*) FROM approvals p JOIN approval_snoozes z ON z.approval_id = p.id WHERE p.continuation_id = ?1)
-    + (SELECT count(*) FROM approvals p JOIN card_tokens k ON k.approval_id = p.id WHERE p.continuation_id = ?1)";
+    + (SELECT count(*) FROM approvals p JOIN card_tokens k ON k.approval_id = p.id WHERE p.continuation_id = ?1)
+    + (SELECT count(*) FROM approvals p JOIN reminders r ON r.approval_id = p.id WHERE p.continuation_id = ?1)
+    + (SELECT count(*) FROM tool_calls t JOIN call_reports r ON r.tool_call_id = t.id WHERE t.continuation_id = ?1)
+    + (SELECT count(*) FROM inbound_files WHERE continuation_id = ?1)
+    + (SELECT count(*) FROM outbound_files WHERE continuation_id = ?1)";
 
-const DELETES: [&str; 7] = [
+/// Foreign keys are off while these run, so no ON DELETE CASCADE removes a child.
+const DELETES: [&str; 11] = [
     "DELETE FROM card_tokens WHERE approval_id IN (SELECT id FROM approvals WHERE continuation_id = ?1)",
     "DELETE FROM approval_snoozes WHERE approval_id IN (SELECT id FROM approvals WHERE continuation_id = ?1)",
+    "DELETE FROM reminders WHERE approval_id IN (SELECT id FROM approvals WHERE continuation_id = ?1)",
     "DELETE FROM outbox WHERE approval_id IN (SELECT id FROM approvals WHERE continuation_id = ?1)",
     "DELETE FROM tool_attempts WHERE call_id IN (SELECT id FROM tool_calls WHERE continuation_id = ?1)",
+    "DELETE FROM call_reports WHERE tool_call_id IN (SELECT id FROM tool_calls WHERE continuation_id = ?1)",
+    "DELETE FROM outbound_files WHERE continuation_id = ?1",
+    "DELETE FROM inbound_files WHERE continuation_id = ?1",
     "DELETE FROM approvals WHERE continuation_id = ?1",
     "DELETE FROM tool_calls WHERE continuation_id = ?1",
     "DELETE FROM artifact_references WHERE continuation_id = ?1",
@@ -62,10 +71,11 @@ impl OldHistory {
                 turn.id
             ],
         )?;
-        // Rows written since the search, of which there are few.
+        // Rows written since the search, of which there are few. A compaction may have begun a model call.
         let newer: bool = tx.conn.value(
             "SELECT EXISTS (SELECT 1 FROM continuations WHERE position > ?2 AND retry_of = ?1)
-                OR EXISTS (SELECT 1 FROM outbox WHERE position > ?3 AND continuation_id = ?1)",
+                OR EXISTS (SELECT 1 FROM outbox WHERE position > ?3 AND continuation_id = ?1)
+                OR EXISTS (SELECT 1 FROM model_attempts WHERE continuation_id = ?1 AND settled_at IS NULL)",
             params![turn.id, self.continuations_to, self.outbox_to],
         )?;
         if !old || newer {
@@ -104,7 +114,7 @@ impl OldHistory {
         Ok(indexed + cards + listed + 1)
     }
 
-    /// Removes a turn with everything that hangs on it; the rows removed.
+    /// Removes a turn with everything that hangs on it; the rows removed. No model call of it is open.
     pub(crate) fn remove_turn(tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
         let mut rows = 0;
         for delete in DELETES {
@@ -129,6 +139,8 @@ impl OldHistory {
             )?;
         }
         for delete in [
+            // Also what a compaction added after the search.
+            "DELETE FROM model_attempts WHERE continuation_id = ?1 AND purpose = 'compaction'",
             "DELETE FROM steps WHERE continuation_id = ?1",
             "DELETE FROM continuations WHERE id = ?1",
         ] {

@@ -27,6 +27,15 @@ impl Removal for OldKeys {
     }
 }
 
+/// A question goes with all that hangs on it. Foreign keys are off, so no ON DELETE CASCADE removes a child.
+pub(crate) const OF_QUESTION: [&str; 5] = [
+    "DELETE FROM card_tokens WHERE approval_id = ?1",
+    "DELETE FROM approval_snoozes WHERE approval_id = ?1",
+    "DELETE FROM reminders WHERE approval_id = ?1",
+    "DELETE FROM outbox WHERE approval_id = ?1",
+    "DELETE FROM approvals WHERE id = ?1",
+];
+
 /// Settled questions without a turn, by position, with their cards.
 #[derive(Debug, Clone)]
 pub struct OldQuestions {
@@ -41,6 +50,7 @@ impl Removal for OldQuestions {
         tx.conn.value(
             "SELECT coalesce((SELECT 1 + (SELECT count(*) FROM card_tokens k WHERE k.approval_id = a.id)
                 + (SELECT count(*) FROM approval_snoozes z WHERE z.approval_id = a.id)
+                + (SELECT count(*) FROM reminders r WHERE r.approval_id = a.id)
                 + (SELECT count(*) FROM outbox o WHERE o.approval_id = a.id)
              FROM approvals a WHERE a.position = ?1), 1)",
             [position],
@@ -54,12 +64,7 @@ impl Removal for OldQuestions {
         )?;
         let Some(id) = old else { return Ok(None) };
         let mut rows = 0;
-        for delete in [
-            "DELETE FROM card_tokens WHERE approval_id = ?1",
-            "DELETE FROM approval_snoozes WHERE approval_id = ?1",
-            "DELETE FROM outbox WHERE approval_id = ?1",
-            "DELETE FROM approvals WHERE id = ?1",
-        ] {
+        for delete in OF_QUESTION {
             rows += tx.conn.run(delete, [id])? as u64;
         }
         Ok(Some(rows))

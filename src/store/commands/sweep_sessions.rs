@@ -52,7 +52,7 @@ impl Removal for OldSessions {
     type Key = i64;
 
     fn remove(&self, tx: &mut WriteTx<'_>, position: &i64) -> Result<Option<u64>, StoreError> {
-        // The grants of a session go with its end.
+        // The grants and rules of a session go with its end. Foreign keys are off, so nothing cascades.
         let gone = tx.conn.value_opt::<SessionId>(
             &format!(
                 "DELETE FROM sessions AS s WHERE s.position = ?2 AND {OLD_SESSION}
@@ -68,6 +68,8 @@ impl Removal for OldSessions {
             "DELETE FROM summaries WHERE session_id = ?1",
             "DELETE FROM compactions WHERE session_id = ?1",
             "DELETE FROM budget_grants WHERE session_id = ?1",
+            "DELETE FROM rules WHERE session_id = ?1",
+            "DELETE FROM call_reports WHERE session_id = ?1",
         ] {
             rows += tx.conn.run(children, [gone])? as u64;
         }

@@ -299,6 +299,46 @@ fn content(conn: &Connection, table: &str, columns: &[String]) -> BTreeSet<Strin
 }
 
 #[tokio::test]
+async fn what_removals_left_behind_goes_with_schema_35() {
+    let home = home_of(34);
+    let path = home.data().join("leverframe.db");
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "PRAGMA foreign_keys = OFF;
+         INSERT INTO reminders VALUES (zeroblob(16), 'anna', 1, 1);
+         INSERT INTO inbound_files (continuation_id, channel, reference, name, media_type, created_at)
+            VALUES (zeroblob(16), 'desk', 'file-8', 'left.txt', 'text/plain', 1);
+         INSERT INTO outbound_files SELECT zeroblob(16), name, continuation_id, file, 1 FROM outbound_files;
+         INSERT INTO call_reports (session_id, tool, outcome, created_at)
+            VALUES (zeroblob(16), 'list_files', 'succeeded', 1);
+         INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens, started_at,
+                settled_at, purpose)
+            VALUES (zeroblob(16), zeroblob(16), 1, 0, 1, 'scripted/demo', 1, 1, 1, 'compaction');
+         INSERT INTO sessions (id, channel, conversation, state, created_at, updated_at)
+            VALUES (x'0c000000000000000000000000000001', 'desk', 'idle', 'expired', 1, 1);
+         INSERT INTO rules (id, tool, matcher, value, scope, session_id, verdict, by_label, version, created_at, updated_at)
+            VALUES (x'08000000000000000000000000000002', 'list_files', 'exact', '{}', 'session',
+                x'0c000000000000000000000000000001', 'allow', 'anna', 1, 1, 1),
+            (x'08000000000000000000000000000003', 'list_files', 'exact', '{}', 'session', zeroblob(16), 'allow', 'anna', 1, 1, 1);",
+    )
+    .unwrap();
+    drop(conn);
+    sound(&home).await;
+    let conn = Connection::open(&path).unwrap();
+    for table in [
+        "reminders",
+        "inbound_files",
+        "outbound_files",
+        "call_reports",
+        "rules",
+    ] {
+        let query = format!("SELECT count(*) FROM {table}");
+        let left: i64 = conn.query_row(&query, [], |row| row.get(0)).unwrap();
+        assert!(left >= 1, "{table}: a row with its parent stays");
+    }
+}
+
+#[tokio::test]
 async fn every_earlier_schema_is_migrated_with_every_row() {
     let fresh = plain_home();
     sound(&fresh).await;

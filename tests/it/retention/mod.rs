@@ -3,6 +3,7 @@
 mod archive;
 mod artifacts;
 mod audit;
+mod children;
 mod compactions;
 mod crashes;
 pub mod daemon;
