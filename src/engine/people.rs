@@ -7,6 +7,7 @@ pub mod doctor;
 use crate::config::person::PersonSettings;
 use crate::config::settings::{ChannelSettings, SelfApproval, Settings};
 use crate::protocol::approval::{self, Approval, Requester};
+use crate::protocol::bridge::escape_conversation;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::{ApprovalKind, ChannelKind, Risk, Role, Scope, Surface};
 
@@ -57,10 +58,11 @@ pub fn direct_conversations(settings: &Settings, platform_id: &str) -> Vec<(Stri
     let alone = [platform_id.to_owned()];
     let ids = person(settings, platform_id).map_or(&alone[..], |person| &person.settings.ids);
     let mut found = Vec::new();
+    // Only ids of webhooks and programs can have what is escaped.
     for (platform, user) in ids.iter().filter_map(|id| id.split_once(':')) {
         for (channel, settings) in &settings.channels {
             if settings.id_prefix == platform {
-                found.push((channel.clone(), user.to_owned()));
+                found.push((channel.clone(), escape_conversation(user)));
             }
         }
     }
@@ -152,7 +154,10 @@ pub fn may_talk(
         || let_in
         || person(settings, &platform_id).is_some();
     let who = listed_user || (channel.allowed_users.is_empty() && listed_chat);
-    let place = channel.allowed_chats.is_empty() || listed_chat || chat == sender;
+    let place = channel.allowed_chats.is_empty()
+        || listed_chat
+        || chat == sender
+        || conversation == escape_conversation(sender);
     who && place
 }
 

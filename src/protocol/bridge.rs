@@ -124,6 +124,18 @@ pub struct Inbound {
     pub message_ref: Option<String>,
 }
 
+/// The key of a conversation whose platform may use any characters: `%23` for `#`, `%25` for `%`.
+///
+/// In our keys `#` stands between a conversation and its sender.
+pub fn escape_conversation(platform: &str) -> String {
+    platform.replace('%', "%25").replace('#', "%23")
+}
+
+/// The conversation as its platform knows it: undoes `escape_conversation`.
+pub fn unescape_conversation(key: &str) -> String {
+    key.replace("%23", "#").replace("%25", "%")
+}
+
 /// A message that shows the progress of a turn in a chat. There is one for each turn, and the
 /// bridge removes it when the turn ends.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::channels::intake;
 use crate::channels::process::wire::{
     Capabilities, Idempotency, Item, ItemSender, MAX_KEY, Message, ProgramMessage,
 };
-use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Sender};
+use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Sender, escape_conversation};
 use crate::protocol::channel::{ChannelCapabilities, SendIdempotency};
 use crate::text::untrusted::limit_line;
 
@@ -209,7 +209,8 @@ fn of_item(account: &str, item: Item, body: InboundBody) -> (String, Inbound) {
     let inbound = Inbound {
         dedupe_key: item.key.clone(),
         cursor: item.cursor.map(|at| cursor(account, &at)),
-        conversation: conversation_key(&item.conversation),
+        // IRC begins names with `#`.
+        conversation: escape_conversation(&item.conversation),
         conversation_title: item.title.or_else(|| Some(item.conversation.clone())),
         sender: item
             .sender
@@ -219,17 +220,6 @@ fn of_item(account: &str, item: Item, body: InboundBody) -> (String, Inbound) {
         message_ref: item.message_ref,
     };
     (item.key, inbound)
-}
-
-/// The key of a conversation here. `#` stands between a conversation and its sender in our keys, and IRC begins names with
-/// it.
-pub fn conversation_key(platform: &str) -> String {
-    platform.replace('%', "%25").replace('#', "%23")
-}
-
-/// The conversation as the program knows it.
-pub fn platform_conversation(key: &str) -> String {
-    key.replace("%23", "#").replace("%25", "%")
 }
 
 /// A position, which counts for its own account only.

@@ -15,7 +15,6 @@ use crate::channels::http::CallError;
 use crate::channels::pacing::Pacing;
 use crate::channels::parts;
 use crate::channels::platform::Platform;
-use crate::channels::process::decode::platform_conversation;
 use crate::channels::process::greeting::said;
 use crate::channels::process::session::{AskError, Session};
 use crate::channels::process::wire::{
@@ -23,7 +22,9 @@ use crate::channels::process::wire::{
 };
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::artifact::SentFile;
-use crate::protocol::bridge::{Delivery, FileRequest, Outbound, OutboundBody, SendOutcome};
+use crate::protocol::bridge::{
+    Delivery, FileRequest, Outbound, OutboundBody, SendOutcome, unescape_conversation,
+};
 use crate::text::chunk::{chunk, length};
 use crate::text::markdown::to_plain;
 use crate::text::untrusted::limit_line;
@@ -65,7 +66,7 @@ impl ProcessPlatform {
         let answer = self.session.ask(|id| BridgeMessage::LookUp {
             id,
             key: part.idempotency_key.clone(),
-            conversation: platform_conversation(&part.conversation),
+            conversation: unescape_conversation(&part.conversation),
         });
         match answer.await {
             Ok(ProgramMessage::Sent { refs, .. }) => Delivery::Sent {
@@ -85,7 +86,7 @@ impl ProcessPlatform {
     }
 
     async fn send(&self, part: &Outbound, key: String, text: String, format: TextFormat) -> Answer {
-        let conversation = platform_conversation(&part.conversation);
+        let conversation = unescape_conversation(&part.conversation);
         let reply_to = part.reply_to.clone();
         let asked = self.session.ask(|id| BridgeMessage::Send {
             id,
@@ -162,7 +163,7 @@ impl ProcessPlatform {
         let asked = self.session.ask(|id| BridgeMessage::File {
             id,
             key,
-            conversation: platform_conversation(&part.conversation),
+            conversation: unescape_conversation(&part.conversation),
             name: file.name.clone(),
             media_type: file.artifact.media_type.clone(),
             data: BASE64.encode(&content),
@@ -181,7 +182,7 @@ impl ProcessPlatform {
         let asked = self.session.ask(|id| BridgeMessage::Card {
             id,
             key: part.idempotency_key.clone(),
-            conversation: platform_conversation(&part.conversation),
+            conversation: unescape_conversation(&part.conversation),
             text: card::plain_text(&card.lines),
             buttons,
         });
@@ -203,7 +204,7 @@ impl ProcessPlatform {
         }
         let asked = self.session.ask(|id| BridgeMessage::CardUpdate {
             id,
-            conversation: platform_conversation(&part.conversation),
+            conversation: unescape_conversation(&part.conversation),
             message_ref: message_ref.to_owned(),
             text,
         });
@@ -293,7 +294,7 @@ impl Platform for ProcessPlatform {
     async fn typing(&self, conversation: &str) {
         if self.session.capabilities.typing && self.pacing.take_typing(conversation, Instant::now())
         {
-            let conversation = platform_conversation(conversation);
+            let conversation = unescape_conversation(conversation);
             self.session
                 .tell(&BridgeMessage::Typing { conversation })
                 .await;
@@ -313,7 +314,7 @@ impl Platform for ProcessPlatform {
         text: &str,
     ) -> Option<String> {
         let said = &self.session.capabilities;
-        let (conversation, format) = (platform_conversation(conversation), said.format);
+        let (conversation, format) = (unescape_conversation(conversation), said.format);
         let text = match format {
             TextFormat::Markdown => text.to_owned(),
             TextFormat::Plain => to_plain(text),
@@ -354,7 +355,7 @@ impl Platform for ProcessPlatform {
     async fn remove_progress(&self, conversation: &str, message_ref: &str) {
         let asked = self.session.ask(|id| BridgeMessage::Delete {
             id,
-            conversation: platform_conversation(conversation),
+            conversation: unescape_conversation(conversation),
             message_ref: message_ref.to_owned(),
         });
         // Decoration: what stays does not matter.

@@ -24,7 +24,7 @@ use crate::client::webhooks::{WEBHOOK_PATH, WebhookAnswer, WebhookRequest, Webho
 use crate::clock::Clock;
 use crate::config::platform::PlatformSettings;
 use crate::config::secret::Secret;
-use crate::protocol::bridge::Ingestion;
+use crate::protocol::bridge::{Ingestion, unescape_conversation};
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{ChannelKind, Disposition};
@@ -258,7 +258,8 @@ impl Receiver {
         let id = item.dedupe_key.clone();
         // Before the message is durable: a quick reply finds who waits for it.
         let limit = request.wait.filter(|_| self.waits);
-        let waits = limit.map(|limit| (self.waiters.wait(&id, &item.conversation), limit));
+        let conversation = unescape_conversation(&item.conversation);
+        let waits = limit.map(|limit| (self.waiters.wait(&id, &conversation), limit));
         let taken = intake::take_in(self.port.as_ref(), &self.health, &self.channel, item).await;
         let is_turn = matches!(&taken, Ok(Some(ingested))
             if matches!(ingested.disposition, Disposition::Turn | Disposition::Command));

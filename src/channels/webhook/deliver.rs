@@ -23,7 +23,9 @@ use crate::channels::webhook::message::{OutgoingContent, OutgoingMessage, encode
 use crate::channels::webhook::signature::{SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
 use crate::client::channel_port::ChannelPort;
 use crate::config::secret::Secret;
-use crate::protocol::bridge::{FileRequest, Outbound, OutboundBody, SendOutcome};
+use crate::protocol::bridge::{
+    FileRequest, Outbound, OutboundBody, SendOutcome, unescape_conversation,
+};
 use crate::protocol::channel::LengthUnit;
 use crate::protocol::enums::OutboxClass;
 
@@ -279,7 +281,7 @@ pub async fn outgoing(
     };
     let message = OutgoingMessage {
         id: part.idempotency_key.clone(),
-        conversation: part.conversation.clone(),
+        conversation: unescape_conversation(&part.conversation),
         reply_to: part.reply_to.clone(),
         content,
     };

@@ -7,7 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::bridge::{CardButton, Inbound, InboundBody, InboundFile, Sender};
+use crate::protocol::bridge::{
+    CardButton, Inbound, InboundBody, InboundFile, Sender, escape_conversation,
+};
 
 /// Beginning of the reference of a file that came with its message.
 const INLINE: &str = "data:";
@@ -175,8 +177,8 @@ pub fn inbound(message: IncomingMessage) -> Result<Inbound, String> {
     Ok(Inbound {
         dedupe_key: message.id.clone(),
         cursor: None,
-        conversation,
-        conversation_title: message.title,
+        conversation_title: message.title.or_else(|| escaped_title(&conversation)),
+        conversation: escape_conversation(&conversation),
         sender: Some(Sender {
             display: message
                 .sender
@@ -188,6 +190,12 @@ pub fn inbound(message: IncomingMessage) -> Result<Inbound, String> {
         body,
         message_ref: Some(message.id),
     })
+}
+
+/// The name of a conversation whose key reads otherwise; none where the key is that name.
+fn escaped_title(conversation: &str) -> Option<String> {
+    let is_escaped = conversation.contains(['#', '%']);
+    is_escaped.then(|| conversation.to_owned())
 }
 
 /// The content of a file that came with its message; none when the reference is none of ours.

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use crate::store::handle::Store;
 use crate::store::meta;
 
+use crate::protocol::bridge::escape_conversation;
 use crate::protocol::ids::{ContinuationId, MemoryId};
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OldTurn, RawId};
@@ -21,6 +22,8 @@ pub(crate) const UNDER_WAY: &str = "forgetting";
 pub(crate) struct Direct {
     channels: HashSet<String>,
     id: String,
+    /// The id as the key of a conversation has it.
+    key: String,
 }
 
 impl Direct {
@@ -37,18 +40,19 @@ impl Direct {
         Ok(Self {
             channels: channels.into_iter().collect(),
             id: id.to_owned(),
+            key: escape_conversation(id),
         })
     }
 
     pub(crate) fn holds(&self, channel: &str, conversation: &str) -> bool {
         let rest = || {
             conversation
-                .strip_prefix(self.id.as_str())
+                .strip_prefix(self.key.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '#']))
         };
         let own = || {
             conversation
-                .rsplit_once('#')
+                .split_once('#')
                 .is_some_and(|(_, sender)| sender == self.id)
         };
         !self.id.is_empty() && self.channels.contains(channel) && (rest() || own())

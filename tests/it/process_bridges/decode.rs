@@ -1,9 +1,7 @@
 //! Lines of a program become items of its account.
 
-use leverframe::channels::process::decode::{
-    Line, conversation_key, inbound, line, platform_conversation, position,
-};
-use leverframe::protocol::bridge::InboundBody;
+use leverframe::channels::process::decode::{Line, inbound, line, position};
+use leverframe::protocol::bridge::{InboundBody, escape_conversation, unescape_conversation};
 
 fn why(text: &str) -> (String, Option<(String, Option<String>)>) {
     match line(text.as_bytes()) {
@@ -50,7 +48,7 @@ fn a_message_becomes_an_item_of_its_account() {
     let (key, inbound) = inbound("me", *message).unwrap();
     assert_eq!((key.as_str(), inbound.dedupe_key.as_str()), ("k", "k"));
     assert_eq!(inbound.conversation, "%23a%25b");
-    assert_eq!(platform_conversation(&inbound.conversation), "#a%b");
+    assert_eq!(unescape_conversation(&inbound.conversation), "#a%b");
     assert_eq!(inbound.sender.unwrap().display, "ada");
     let InboundBody::Text { addressed, .. } = inbound.body else {
         panic!("{:?}", inbound.body);
@@ -65,8 +63,8 @@ fn a_message_becomes_an_item_of_its_account() {
 #[test]
 fn conversations_come_back_as_they_were() {
     for platform in ["#lever", "%23", "%2523#%", "a/b", "&x"] {
-        let key = conversation_key(platform);
+        let key = escape_conversation(platform);
         assert!(!key.contains('#'));
-        assert_eq!(platform_conversation(&key), platform);
+        assert_eq!(unescape_conversation(&key), platform);
     }
 }

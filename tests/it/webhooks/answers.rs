@@ -178,3 +178,46 @@ async fn nobody_decides_by_a_claim() {
     assert!((200..300).contains(&status));
     assert_eq!(daemon.pending_approvals().await.len(), 1);
 }
+
+#[tokio::test]
+async fn conversations_that_differ_behind_a_hash_get_their_own_answers() {
+    for scope in ["chat", "sender"] {
+        let home = home(&format!("session_scope = \"{scope}\""));
+        let daemon = start(&home, &[]).await;
+        for (n, conversation) in ["acme/shop#17", "acme/shop#18", "50%#23", "plain"]
+            .iter()
+            .enumerate()
+        {
+            let mut said = message(&format!("m{n}"), &format!("SAY:for {conversation}"));
+            said["conversation"] = json!(conversation);
+            let (status, answer) = say(&daemon, &said, Some(20)).await;
+            assert_eq!(status, 200, "{answer:#}");
+            for one in answer["messages"].as_array().unwrap() {
+                assert_eq!(one["conversation"], **conversation, "{answer:#}");
+            }
+        }
+        let all = daemon.get("/v1/sessions?limit=50").await;
+        assert_eq!(all["items"].as_array().unwrap().len(), 4, "{all:#}");
+        // Nobody waits for this notice by the id of its message, so its conversation finds the request.
+        let mut direct = message("d1", "SAY:alone");
+        direct["sender"] = json!({"id": "ada"});
+        let (status, answer) = say(&daemon, &direct, Some(20)).await;
+        assert_eq!(status, 200, "{answer:#}");
+        assert_eq!(answer["messages"][0]["conversation"], "ada");
+    }
+}
+
+#[tokio::test]
+async fn a_sender_with_a_hash_is_answered_alone_and_talks_where_only_direct_messages_are_welcome() {
+    let home = home("allowed_chats = [\"acme\"]");
+    let config = home.path().join("config/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("[\"ada\"]", "[\"user#1\", \"user\"]")).unwrap();
+    let daemon = start(&home, &[]).await;
+    for id in ["user#1", "user"] {
+        let said = json!({"id": format!("m-{id}"), "sender": {"id": id}, "text": "SAY:hello"});
+        let (status, answer) = say(&daemon, &said, Some(20)).await;
+        assert_eq!(status, 200, "{answer:#}");
+        assert_eq!(answer["messages"][0]["conversation"], id, "{answer:#}");
+    }
+}

@@ -118,3 +118,30 @@ async fn a_killed_process_sends_a_reply_again_under_the_same_id_and_takes_a_mess
         assert_eq!(all["items"].as_array().unwrap().len(), 1, "{crash}");
     }
 }
+
+#[tokio::test]
+async fn answers_at_an_address_name_the_conversation_as_it_came() {
+    for scope in ["chat", "sender"] {
+        let (http, got) = system(Vec::new());
+        let home = home(&format!(
+            "session_scope = \"{scope}\"\ncallback_url = \"{}/in\"",
+            http.url()
+        ));
+        let daemon = start(&home, &[]).await;
+        for conversation in ["a#1", "a#2"] {
+            let call = format!("SAY:{conversation}");
+            let mut said = message(&format!("m-{conversation}"), &call);
+            said["conversation"] = json!(conversation);
+            say(&daemon, &said, None).await;
+        }
+        wait_for(&got, "a word in both", |got| {
+            ["a#1", "a#2"].iter().all(|conversation| {
+                let mut bodies = got.iter().map(|(_, body)| body);
+                bodies.any(|body| body["conversation"] == *conversation)
+            })
+        })
+        .await;
+        let got = got.lock().unwrap();
+        assert!(got.iter().all(|(_, body)| body["conversation"] != "a"), "{got:#?}");
+    }
+}
