@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver as RequestReceiver, UnboundedReceiver};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -28,6 +29,7 @@ use crate::protocol::bridge::{Ingestion, unescape_conversation};
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{ChannelKind, Disposition};
+use crate::protocol::problem::Problem;
 
 /// How long a request that waits is kept for what follows its reply: files, further parts.
 const TAIL: Duration = Duration::from_millis(300);
@@ -196,12 +198,16 @@ async fn receive(
         };
         // One after the other, so that messages of one caller keep their order.
         match receiver.take(&request).await {
-            RequestOutcome::Answer(answer) => drop(request.answer.send(answer)),
+            RequestOutcome::Answer(answer, messages) => {
+                if request.answer.send(answer).is_err() {
+                    receiver.waiters.put_back(messages);
+                }
+            }
             RequestOutcome::Waits { id, heard, limit } => {
                 let (receiver, stop) = (Arc::clone(&receiver), stop.clone());
                 waiting.spawn(async move {
-                    let answer = receiver.reply(&id, heard, limit, &stop).await;
-                    drop(request.answer.send(answer));
+                    let caller = request.answer;
+                    receiver.reply(&id, heard, limit, caller, &stop).await;
                 });
             }
         }
@@ -212,14 +218,20 @@ async fn receive(
 
 /// What became of a request.
 enum RequestOutcome {
-    /// Nothing more happens.
-    Answer(WebhookAnswer),
+    /// Nothing more happens. The messages are those of the answer that were said to this request.
+    Answer(WebhookAnswer, Vec<OutgoingMessage>),
     /// Its message is durable, and it waits for what the agent says.
     Waits {
         id: String,
         heard: UnboundedReceiver<OutgoingMessage>,
         limit: Duration,
     },
+}
+
+impl From<WebhookAnswer> for RequestOutcome {
+    fn from(answer: WebhookAnswer) -> Self {
+        Self::Answer(answer, Vec::new())
+    }
 }
 
 impl Receiver {
@@ -237,7 +249,7 @@ impl Receiver {
                 let why = format!("a request that is not genuine was refused: {fault}");
                 self.health.note("signature", Some(why));
             }
-            return RequestOutcome::Answer(refusal(401, &fault.to_string()));
+            return refusal(401, &fault.to_string()).into();
         }
         self.met.store(true, Ordering::Relaxed);
         self.health.note("signature", None);
@@ -245,38 +257,51 @@ impl Receiver {
             Ok(message) => message,
             Err(error) => {
                 self.health.received(0);
-                return RequestOutcome::Answer(refusal(400, &format!("the body: {error}")));
+                return refusal(400, &format!("the body: {error}")).into();
             }
         };
         let item = match inbound(message) {
             Ok(item) => item,
             Err(problem) => {
                 self.health.received(0);
-                return RequestOutcome::Answer(refusal(400, &problem));
+                return refusal(400, &problem).into();
             }
         };
         let id = item.dedupe_key.clone();
         // Before the message is durable: a quick reply finds who waits for it.
         let limit = request.wait.filter(|_| self.waits);
         let conversation = unescape_conversation(&item.conversation);
-        let waits = limit.map(|limit| (self.waiters.wait(&id, &conversation), limit));
+        let waits = limit.map(|limit| (self.waiters.wait(&id), limit));
         let taken = intake::take_in(self.port.as_ref(), &self.health, &self.channel, item).await;
         let is_turn = matches!(&taken, Ok(Some(ingested))
             if matches!(ingested.disposition, Disposition::Turn | Disposition::Command));
-        match (waits, is_turn) {
-            (Some((mut heard, limit)), true) => {
+        let heard = match (waits, is_turn) {
+            (Some((heard, limit)), true) => {
                 self.health.received(1);
                 if let Ok(Some(ingested)) = &taken
-                    && let Some(messages) = self.said_before(&id, ingested).await
+                    && let Some(mut messages) = self.said_before(&id, ingested).await
                 {
-                    self.waiters.leave(&id, &mut heard);
-                    return RequestOutcome::Answer(repeated(&messages));
+                    let heard = self.waiters.leave(&id, heard);
+                    let known = |one: &&OutgoingMessage| !messages.iter().any(|m| m.id == one.id);
+                    let more: Vec<OutgoingMessage> = heard.iter().filter(known).cloned().collect();
+                    messages.extend(more);
+                    return RequestOutcome::Answer(repeated(&messages), heard);
                 }
+                self.waiters.listen(&id, &conversation);
                 return RequestOutcome::Waits { id, heard, limit };
             }
-            (Some((mut heard, _)), false) => self.waiters.leave(&id, &mut heard),
-            (None, _) => {}
+            (Some((heard, _)), false) => self.waiters.leave(&id, heard),
+            (None, _) => Vec::new(),
+        };
+        let mut answer = self.taken(taken, is_turn);
+        if !heard.is_empty() {
+            answer.body["messages"] = json!(heard);
         }
+        RequestOutcome::Answer(answer, heard)
+    }
+
+    /// The answer to a message that nobody waits with.
+    fn taken(&self, taken: Result<Option<Ingestion>, Problem>, is_turn: bool) -> WebhookAnswer {
         match taken {
             Ok(Some(ingested)) => {
                 self.health.received(1);
@@ -290,17 +315,17 @@ impl Receiver {
                     body["disposition"] = json!(ingested.disposition);
                     body["feedback"] = json!(ingested.feedback);
                 }
-                RequestOutcome::Answer(answer(202, body))
+                answer(202, body)
             }
-            Ok(None) => RequestOutcome::Answer(refusal(422, "it can never be stored")),
+            Ok(None) => refusal(422, "it can never be stored"),
             Err(problem) => {
                 self.health
                     .receive_failing(format!("messages cannot be stored: {problem}"));
-                RequestOutcome::Answer(WebhookAnswer {
+                WebhookAnswer {
                     status: 503,
                     retry_after: Some(Duration::from_secs(2)),
                     body: json!({ "error": "not stored; send it again" }),
-                })
+                }
             }
         }
     }
@@ -331,14 +356,15 @@ impl Receiver {
         Some(messages)
     }
 
-    /// What the agent says to a message, within `limit`.
+    /// Answers with what the agent says to a message within `limit`.
     async fn reply(
         &self,
         id: &str,
         mut heard: UnboundedReceiver<OutgoingMessage>,
         limit: Duration,
+        mut caller: oneshot::Sender<WebhookAnswer>,
         stop: &CancellationToken,
-    ) -> WebhookAnswer {
+    ) {
         let mut messages: Vec<OutgoingMessage> = Vec::new();
         let mut end = tokio::time::Instant::now() + limit;
         let mut answered = false;
@@ -347,6 +373,8 @@ impl Receiver {
                 message = heard.recv() => message,
                 () = tokio::time::sleep_until(end) => break,
                 () = stop.cancelled() => break,
+                // Nobody hears what is said from here on.
+                () = caller.closed() => break,
             };
             let Some(message) = message else { break };
             let reply = matches!(message.content, OutgoingContent::Reply { .. });
@@ -358,11 +386,11 @@ impl Receiver {
                 end = end.min(tokio::time::Instant::now() + TAIL);
             }
         }
-        self.waiters.leave(id, &mut heard);
-        while let Ok(message) = heard.try_recv() {
-            messages.push(message);
+        messages.extend(self.waiters.leave(id, heard));
+        let answer = said(answered, "accepted", &messages);
+        if caller.send(answer).is_err() {
+            self.waiters.put_back(messages);
         }
-        said(answered, "accepted", &messages)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The receiver drops an id it has had, so an unanswered request is sent again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -40,61 +40,118 @@ const CARD: CardLimit = CardLimit {
 const UNHEARD_TRIES: u32 = 12;
 /// Longest interval between tries, as a power of two seconds.
 const MAX_BACKOFF: u32 = 6;
+/// Cards that wait for the next request of their conversation.
+const MAX_RETURNED: usize = 200;
 
 /// A request that waits for what the agent says.
 #[derive(Debug)]
 struct Waiter {
-    conversation: String,
+    /// Where it listens to everything; none = only answers to its own message are for it.
+    conversation: Option<String>,
     said: mpsc::UnboundedSender<OutgoingMessage>,
 }
 
-/// Requests that wait, by the id of their message.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// By the id of their message.
+    requests: HashMap<String, Waiter>,
+    /// What callers did not get who went away; the oldest first.
+    returned: VecDeque<OutgoingMessage>,
+}
+
+/// Requests that wait.
 #[derive(Debug, Clone, Default)]
 pub struct Waiters {
-    waiting: Arc<Mutex<HashMap<String, Waiter>>>,
+    waiting: Arc<Mutex<Waiting>>,
 }
 
 impl Waiters {
-    fn with<T>(&self, act: impl FnOnce(&mut HashMap<String, Waiter>) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Waiting) -> T) -> T {
         act(&mut lock(&self.waiting))
     }
 
-    /// Waits from now on. A second request with the same id takes the place of the first.
-    pub fn wait(
-        &self,
-        message: &str,
-        conversation: &str,
-    ) -> mpsc::UnboundedReceiver<OutgoingMessage> {
+    /// Waits from now on for answers to a message. A second request with the same id takes the place of the first.
+    pub fn wait(&self, message: &str) -> mpsc::UnboundedReceiver<OutgoingMessage> {
         let (said, heard) = mpsc::unbounded_channel();
-        let conversation = conversation.to_owned();
-        let waiter = Waiter { conversation, said };
-        self.with(|waiting| waiting.insert(message.to_owned(), waiter));
+        let waiter = Waiter {
+            conversation: None,
+            said,
+        };
+        self.with(|waiting| waiting.requests.insert(message.to_owned(), waiter));
         heard
     }
 
-    /// No longer waits. What was said before is in the receiver.
-    pub fn leave(&self, message: &str, heard: &mut mpsc::UnboundedReceiver<OutgoingMessage>) {
-        heard.close();
+    /// Waits from now on for everything in a conversation too, and gets what others of it did not get.
+    pub fn listen(&self, message: &str, conversation: &str) {
         self.with(|waiting| {
-            if waiting
-                .get(message)
-                .is_some_and(|waiter| waiter.said.is_closed())
-            {
-                waiting.remove(message);
+            let Some(waiter) = waiting.requests.get_mut(message) else {
+                return;
+            };
+            waiter.conversation = Some(conversation.to_owned());
+            let all = std::mem::take(&mut waiting.returned);
+            for returned in all {
+                let is_its = returned.conversation == conversation;
+                if !is_its || waiter.said.send(returned.clone()).is_err() {
+                    waiting.returned.push_back(returned);
+                }
             }
         });
+    }
+
+    /// No longer waits; what was said before.
+    pub fn leave(
+        &self,
+        message: &str,
+        mut heard: mpsc::UnboundedReceiver<OutgoingMessage>,
+    ) -> Vec<OutgoingMessage> {
+        heard.close();
+        self.with(|waiting| {
+            let waiter = waiting.requests.get(message);
+            if waiter.is_some_and(|waiter| waiter.said.is_closed()) {
+                waiting.requests.remove(message);
+            }
+        });
+        let mut said = Vec::new();
+        while let Ok(message) = heard.try_recv() {
+            said.push(message);
+        }
+        said
+    }
+
+    /// Takes back what a caller did not get. Replies and notices come again when the caller repeats its message; cards
+    /// are for the next request of their conversation.
+    pub fn put_back(&self, messages: Vec<OutgoingMessage>) {
+        for message in messages {
+            let is_card = match &message.content {
+                OutgoingContent::Card { .. } | OutgoingContent::CardUpdate { .. } => true,
+                OutgoingContent::Reply { .. }
+                | OutgoingContent::Notice { .. }
+                | OutgoingContent::File { .. } => false,
+            };
+            if !is_card || self.tell(&message) {
+                continue;
+            }
+            self.with(|waiting| {
+                if waiting.returned.len() >= MAX_RETURNED
+                    && let Some(lost) = waiting.returned.pop_front()
+                {
+                    tracing::warn!(id = %lost.id, "no request comes for a card; it is dropped");
+                }
+                waiting.returned.push_back(message);
+            });
+        }
     }
 
     /// Gives it to the request whose message it answers, else to one of the same conversation.
     fn tell(&self, message: &OutgoingMessage) -> bool {
         self.with(|waiting| {
-            let named = message.reply_to.as_ref().and_then(|id| waiting.get(id));
-            let waiter = named.or_else(|| {
-                waiting
-                    .values()
-                    .find(|waiter| waiter.conversation == message.conversation)
-            });
-            waiter.is_some_and(|waiter| waiter.said.send(message.clone()).is_ok())
+            let requests = &waiting.requests;
+            let named = message.reply_to.as_ref().and_then(|id| requests.get(id));
+            let here = requests
+                .values()
+                .filter(|waiter| waiter.conversation.as_ref() == Some(&message.conversation));
+            let mut waiters = named.into_iter().chain(here);
+            waiters.any(|waiter| waiter.said.send(message.clone()).is_ok())
         })
     }
 }

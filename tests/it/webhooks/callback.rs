@@ -142,6 +142,9 @@ async fn answers_at_an_address_name_the_conversation_as_it_came() {
         })
         .await;
         let got = got.lock().unwrap();
-        assert!(got.iter().all(|(_, body)| body["conversation"] != "a"), "{got:#?}");
+        assert!(
+            got.iter().all(|(_, body)| body["conversation"] != "a"),
+            "{got:#?}"
+        );
     }
 }

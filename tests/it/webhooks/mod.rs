@@ -2,5 +2,6 @@
 
 mod answers;
 mod callback;
+mod gone;
 mod signature;
 pub mod world;
