@@ -8,6 +8,7 @@ use crate::config::settings::{SelfApproval, Settings};
 use crate::engine::core::Engine;
 use crate::engine::people;
 use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::bridge::escape_conversation;
 use crate::protocol::decision::capitalised;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, Risk, Role};
 use crate::protocol::ids::ApprovalId;
@@ -255,7 +256,7 @@ pub fn recipients(
             recipients.push(Recipient {
                 person: name.clone(),
                 channel: channel.to_owned(),
-                conversation: user.to_owned(),
+                conversation: escape_conversation(user),
                 decides: risk <= home.chat_max_risk,
             });
         }
