@@ -122,6 +122,8 @@ pub struct HttpTimes {
     pub connect: Duration,
     /// A whole request, where the caller says nothing else.
     pub request: Duration,
+    /// A whole download.
+    pub download: Duration,
 }
 
 impl Default for HttpTimes {
@@ -129,6 +131,7 @@ impl Default for HttpTimes {
         Self {
             connect: Duration::from_secs(10),
             request: Duration::from_secs(30),
+            download: Duration::from_mins(2),
         }
     }
 }
@@ -140,6 +143,7 @@ pub struct Http {
     base: String,
     secrets: Vec<Secret>,
     request_timeout: Duration,
+    download_timeout: Duration,
 }
 
 impl std::fmt::Debug for Http {
@@ -238,6 +242,7 @@ impl Http {
             base,
             secrets,
             request_timeout: times.request,
+            download_timeout: times.download,
         })
     }
 
@@ -293,6 +298,8 @@ impl Http {
         max_bytes: u64,
     ) -> Result<Option<Vec<u8>>, CallError> {
         let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        // Files come one after the other, so one that never ends would keep all others away.
+        let request = request.timeout(self.download_timeout);
         let response = self.exchange(request, max).await?;
         match (response.status, response.cut) {
             (200, None) => Ok(Some(response.body)),

@@ -267,10 +267,7 @@ impl Api {
                 "its address is no `mxc://` address",
             ));
         };
-        let request = |prefix: &str| {
-            self.request(Method::GET, &format!("{prefix}/{path}"))
-                .timeout(MEDIA_TIMEOUT)
-        };
+        let request = |prefix: &str| self.request(Method::GET, &format!("{prefix}/{path}"));
         let now = request("/_matrix/client/v1/media/download");
         match self.http.download(now, max_bytes).await {
             // Servers before version 1.11 of the specification know the open address only.

@@ -123,8 +123,7 @@ impl Api {
         let request = self
             .http
             .request_to(Method::GET, address)
-            .bearer_auth(self.bot.expose())
-            .timeout(TRANSFER_TIMEOUT);
+            .bearer_auth(self.bot.expose());
         self.http.download(request, max_bytes).await
     }
 

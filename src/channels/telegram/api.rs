@@ -15,8 +15,6 @@ use crate::protocol::artifact::SentFile;
 
 /// Longest upload.
 const UPLOAD_TIMEOUT: Duration = Duration::from_mins(2);
-/// Longest download.
-const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A client for one bot.
 #[derive(Debug, Clone)]
@@ -110,7 +108,6 @@ impl Api {
     pub async fn download(&self, path: &str, max_bytes: u64) -> Result<Option<Vec<u8>>, CallError> {
         let path = format!("/file/bot{}/{path}", self.token.expose());
         let request = self.http.request(Method::GET, &path);
-        let request = request.timeout(DOWNLOAD_TIMEOUT);
         self.http.download(request, max_bytes).await
     }
 

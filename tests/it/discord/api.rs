@@ -12,6 +12,7 @@ fn judged(status: u16, headers: &[(&'static str, &str)], body: Value) -> CallErr
     let times = HttpTimes {
         connect: Duration::from_secs(1),
         request: Duration::from_secs(1),
+        ..HttpTimes::default()
     };
     let api = Api::new(
         "http://127.0.0.1:9",

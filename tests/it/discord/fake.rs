@@ -16,6 +16,7 @@ fn api(fake: &FakeDiscord) -> Api {
     let times = HttpTimes {
         connect: Duration::from_secs(5),
         request: Duration::from_secs(5),
+        ..HttpTimes::default()
     };
     Api::new(&fake.api_base(), Secret::new(TOKEN), Arc::default(), times).unwrap()
 }

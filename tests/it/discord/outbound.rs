@@ -48,6 +48,7 @@ fn deliverer(fake: &FakeDiscord, port: &Arc<TestPort>) -> Deliverer {
     let times = HttpTimes {
         connect: Duration::from_secs(2),
         request: Duration::from_secs(2),
+        download: Duration::from_millis(500),
     };
     let port = Arc::clone(port) as Arc<dyn ChannelPort>;
     Deliverer {
@@ -416,6 +417,27 @@ async fn a_file_is_found_again_by_its_message_and_the_token_stays_here() {
         assert_eq!(code(deliverer.fetch(&request(odd, 100)).await), 404);
     }
     assert!(fake.state().violations.is_empty(), "{}", fake.story());
+}
+
+#[tokio::test]
+async fn a_file_that_never_comes_does_not_keep_the_next_one_away() {
+    let fake = start();
+    let deliverer = deliverer(&fake, &TestPort::new());
+    let message = fake.user_sends_file(CHANNEL, &ada(), "", "a.txt", b"hello");
+    let file = fake.state().messages[0].json["attachments"][0]["id"].clone();
+    let request = FileRequest {
+        id: 1,
+        reference: format!("{CHANNEL}/{message}/{}", file.as_str().unwrap()),
+        max_bytes: 100,
+    };
+    fake.fault("file", Fault::Slow(Duration::from_hours(1)));
+    let fetching = tokio::time::timeout(Duration::from_secs(20), deliverer.fetch(&request));
+    let stalled = fetching.await.expect("it is given up");
+    assert!(
+        matches!(stalled, Err(CallError::Lost { .. })),
+        "{stalled:?}"
+    );
+    assert_eq!(deliverer.fetch(&request).await.unwrap(), b"hello");
 }
 
 #[tokio::test]

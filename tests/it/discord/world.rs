@@ -31,6 +31,7 @@ pub fn options() -> DiscordOptions {
         http: HttpTimes {
             connect: Duration::from_secs(2),
             request: Duration::from_secs(2),
+            ..HttpTimes::default()
         },
         interval: Duration::ZERO,
         pacing: PacingLimits {

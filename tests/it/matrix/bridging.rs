@@ -28,6 +28,7 @@ pub fn options() -> MatrixOptions {
         http: HttpTimes {
             connect: Duration::from_secs(2),
             request: Duration::from_secs(8),
+            ..HttpTimes::default()
         },
         pacing: PacingLimits {
             typing: Duration::from_secs(4),

@@ -25,6 +25,7 @@ pub fn options() -> SlackOptions {
         http: HttpTimes {
             connect: Duration::from_secs(2),
             request: Duration::from_secs(2),
+            ..HttpTimes::default()
         },
         socket: SocketTimes {
             connect: Duration::from_secs(3),

@@ -227,6 +227,14 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>, open: Open<State>) {
                 let said = "the token was sent to where files are".to_owned();
                 shared.lock().violations.push(said);
             }
+            let fault = shared
+                .lock()
+                .faults
+                .get_mut("file")
+                .and_then(std::collections::VecDeque::pop_front);
+            if let Some(Fault::Slow(time)) = fault {
+                tokio::time::sleep(time).await;
+            }
             let status = if file.is_some() { 200 } else { 404 };
             record(&shared, "file", &request, status, &Value::Null);
             let answer = match file {

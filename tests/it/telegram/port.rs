@@ -473,6 +473,7 @@ pub fn options() -> TelegramOptions {
         http: HttpTimes {
             connect: Duration::from_secs(2),
             request: Duration::from_secs(2),
+            ..HttpTimes::default()
         },
         conflict_delay: Duration::from_millis(10),
         intervals: Intervals {
