@@ -15,7 +15,7 @@ use crate::channels::matrix::check;
 use crate::channels::matrix::deliver::{Deliverer, Intervals};
 use crate::channels::matrix::events::Me;
 use crate::channels::matrix::joins::Joins;
-use crate::channels::matrix::lookup::Targets;
+use crate::channels::matrix::lookup::{FailedReads, Targets};
 use crate::channels::matrix::rooms::Rooms;
 use crate::channels::matrix::sync;
 use crate::channels::matrix::syncer::Syncer;
@@ -81,6 +81,7 @@ pub struct MatrixBridge {
     /// Outlives a reconnect: the homeserver's limits do too.
     pacing: Arc<Pacing>,
     rooms: Arc<Rooms>,
+    failed: Arc<FailedReads>,
 }
 
 impl MatrixBridge {
@@ -100,6 +101,7 @@ impl MatrixBridge {
             options,
             pacing: Arc::new(Pacing::new(options.pacing)),
             rooms: Arc::default(),
+            failed: Arc::default(),
         }
     }
 
@@ -222,12 +224,13 @@ impl Bridge for MatrixBridge {
                 stop.clone(),
             ),
             health,
-            targets: Targets::new(api, me.clone()),
+            targets: Targets::new(api, me.clone(), Arc::clone(&self.failed)),
             me,
             rooms: Arc::clone(&self.rooms),
             hold: self.options.hold,
             margin: self.options.margin,
             page_rest: self.options.page_rest,
+            failed: Arc::clone(&self.failed),
         };
         let Some(begun) = sync::begin(&syncer, &stop).await? else {
             return Ok(());

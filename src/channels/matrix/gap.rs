@@ -130,6 +130,9 @@ impl<'a> Gap<'a> {
         let (syncer, room) = (self.syncer, self.room);
         let filter = json!({ "types": TYPES, "lazy_load_members": true });
         let mut failures = 0;
+        // The runs are the tries of a read that ended one before.
+        let has_failed = syncer.failed.has(room, self.since);
+        let tries = if has_failed { 1 } else { TRIES };
         self.rest(syncer.page_rest).await?;
         loop {
             let asking = syncer.api.messages_before(room, from, self.since, &filter);
@@ -153,14 +156,31 @@ impl<'a> Gap<'a> {
                     | CallError::Server { .. }),
                 ) => {
                     failures += 1;
-                    if failures >= TRIES {
+                    if failures < tries {
+                        doubled(REST.0, failures, REST.1)
+                    } else if self.is_given_up(&error) {
+                        return Ok(None);
+                    } else {
                         return Err(error.into());
                     }
-                    doubled(REST.0, failures, REST.1)
                 }
             };
             self.rest(rest).await?;
         }
+    }
+
+    /// Whether a failed page is passed over. Until then it ends the run.
+    fn is_given_up(&self, error: &CallError) -> bool {
+        let (syncer, room) = (self.syncer, self.room);
+        // A homeserver that cannot be reached is no fault of this room.
+        if matches!(error, CallError::NotSent { .. }) || !syncer.failed.note(room, self.since) {
+            return false;
+        }
+        tracing::warn!(%room, %error, "passed over messages of a room that the homeserver never gives");
+        syncer.health.skipped(format!(
+            "messages missed in `{room}` cannot be read, try after try: {error}"
+        ));
+        true
     }
 
     async fn rest(&self, rest: Duration) -> Result<(), Halt> {

@@ -8,7 +8,7 @@ use crate::channels::http::CallError;
 use crate::channels::matrix::api::Api;
 use crate::channels::matrix::events::Me;
 use crate::channels::matrix::joins::Joins;
-use crate::channels::matrix::lookup::Targets;
+use crate::channels::matrix::lookup::{FailedReads, Targets};
 use crate::channels::matrix::rooms::Rooms;
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::problem::Problem;
@@ -51,6 +51,8 @@ pub struct Syncer {
     pub margin: Duration,
     /// Rest before each page of missed messages.
     pub page_rest: Duration,
+    /// Reads that failed in earlier runs.
+    pub failed: Arc<FailedReads>,
 }
 
 /// Why a batch was not taken in to its end.

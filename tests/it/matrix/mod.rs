@@ -15,4 +15,5 @@ mod position;
 mod room_list;
 mod rooms;
 mod stories;
+mod stuck;
 pub(crate) mod synapse;
