@@ -44,6 +44,8 @@ pub struct SlackOptions {
     pub socket: SocketTimes,
     /// Between calls for what was said while away.
     pub catch_up: Duration,
+    /// The first rest after such a call failed.
+    pub catch_up_rest: Duration,
     /// How long after its end a send may still arrive: its connection is given up before that.
     pub settle: Duration,
     /// Rates of messages.
@@ -62,6 +64,7 @@ impl Default for SlackOptions {
                 stale: Duration::from_secs(40),
             },
             catch_up: Duration::from_millis(1_300),
+            catch_up_rest: Duration::from_secs(2),
             settle: Duration::from_secs(25),
             rates: Rates {
                 channel: Duration::from_secs(1),
@@ -339,6 +342,7 @@ impl Bridge for SlackBridge {
             health: Arc::clone(&health),
             me: me.clone(),
             interval: self.options.catch_up,
+            rest: self.options.catch_up_rest,
         };
         let (deliverer, mut refusals) = self.deliverer(&api, &port, &health);
         let receiver = Receiver {

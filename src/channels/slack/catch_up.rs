@@ -36,10 +36,11 @@ const MAX_PAGES: usize = 60;
 const MAX_THREADS: usize = 50;
 /// Tries of one page.
 const TRIES: u32 = 5;
-/// The first rest after a failure.
-const REST: Duration = Duration::from_secs(2);
-/// The longest rest, whatever Slack asks: the next connection tries again.
+/// The longest rest of one history, whatever Slack asks: the next round tries again.
 const LONGEST_REST: Duration = Duration::from_mins(2);
+/// The rest before the second round, in first rests after a failure, and the longest one between rounds.
+const ROUND: u32 = 15;
+const LONGEST_ROUND: Duration = Duration::from_mins(10);
 
 /// What catching up works with.
 pub struct CatchUp {
@@ -53,6 +54,8 @@ pub struct CatchUp {
     pub me: Me,
     /// Between calls: the histories of a workspace have 50 a minute.
     pub interval: Duration,
+    /// The first rest after a failure.
+    pub rest: Duration,
 }
 
 /// Why a history was not read.
@@ -60,7 +63,12 @@ enum Missed {
     /// Slack does not give it: what was missed there stays missed.
     Refused(String),
     /// It could not be read this time.
-    Later(String),
+    Later {
+        /// Why.
+        why: String,
+        /// How long Slack asks to wait.
+        rest: Duration,
+    },
 }
 
 /// Catches up with these conversations, which are held.
@@ -68,8 +76,29 @@ pub async fn run(catch_up: &CatchUp, gaps: Vec<Gap>, stop: CancellationToken) {
     unless_stopped(&stop, all(catch_up, gaps)).await;
 }
 
-async fn all(catch_up: &CatchUp, gaps: Vec<Gap>) {
-    let mut problem = None;
+/// Reads all of them, in rounds: what cannot be read is tried again, because a connection may last for weeks.
+async fn all(catch_up: &CatchUp, mut gaps: Vec<Gap>) {
+    let mut refused = None;
+    for rounds in 1.. {
+        let (left, asked) = round(catch_up, gaps, &mut refused).await;
+        if left.is_empty() {
+            return;
+        }
+        gaps = left;
+        let rest = doubled(catch_up.rest * ROUND, rounds, LONGEST_ROUND);
+        tokio::time::sleep(rest.max(asked)).await;
+    }
+}
+
+/// Reads each once. Those that are to be read again, and how long Slack asks to wait.
+async fn round(
+    catch_up: &CatchUp,
+    gaps: Vec<Gap>,
+    refused: &mut Option<String>,
+) -> (Vec<Gap>, Duration) {
+    let mut later = None;
+    let mut asked = Duration::ZERO;
+    let mut left = Vec::new();
     for gap in gaps {
         let conversation = &gap.conversation;
         match one(catch_up, &gap).await {
@@ -78,20 +107,24 @@ async fn all(catch_up: &CatchUp, gaps: Vec<Gap>) {
                 catch_up.intake.lock().await.position.release(conversation);
                 tracing::info!(%conversation, %why, "cannot read the missed messages of a conversation");
                 if !is_gone(&why) {
-                    problem = Some(format!("messages missed while away cannot be read: {why}"));
+                    *refused = Some(format!("messages missed while away cannot be read: {why}"));
                 }
             }
-            // Its mark stays where it is, so that the next connection goes on there.
-            Err(Missed::Later(why)) => {
-                problem = Some(format!(
+            // Its mark stays where it is, so that the next connection can go on there too.
+            Err(Missed::Later { why, rest }) => {
+                later = Some(format!(
                     "not all messages missed while away are read yet: {why}"
                 ));
+                asked = asked.max(rest);
+                left.push(gap);
             }
         }
         catch_up.health.reading_missed(None);
         tokio::time::sleep(catch_up.interval).await;
     }
+    let problem = later.or_else(|| refused.clone());
     catch_up.health.note("conversations.history", problem);
+    (left, asked)
 }
 
 /// Whether the conversation itself is not there (any more): nothing is missed in it.
@@ -168,7 +201,10 @@ async fn one(catch_up: &CatchUp, gap: &Gap) -> Result<(), Missed> {
             intake
                 .take_missed(*inbound, (conversation, at), mark)
                 .await
-                .map_err(|problem| Missed::Later(problem.to_string()))?;
+                .map_err(|problem| Missed::Later {
+                    why: problem.to_string(),
+                    rest: Duration::ZERO,
+                })?;
         }
     }
     if whole {
@@ -258,11 +294,14 @@ async fn page(
             CallError::Refused { .. } => return Err(Missed::Refused(error.to_string())),
             CallError::Limited { retry_after, .. } => *retry_after,
             CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
-                doubled(REST, failures, LONGEST_REST)
+                doubled(catch_up.rest, failures, LONGEST_REST)
             }
         };
         if failures >= TRIES || rest > LONGEST_REST {
-            return Err(Missed::Later(error.to_string()));
+            return Err(Missed::Later {
+                why: error.to_string(),
+                rest: error.retry_after().unwrap_or_default(),
+            });
         }
         tokio::time::sleep(rest).await;
     }

@@ -146,6 +146,33 @@ async fn a_limit_and_a_failure_are_waited_for() {
 }
 
 #[tokio::test]
+async fn a_history_that_fails_for_a_while_is_read_later_by_the_same_connection() {
+    let (fake, port) = away().await;
+    fake.says(ADA_DIRECT, ADA, "away");
+    for _ in 0..12 {
+        fake.fault("conversations.history", Fault::Server(503));
+    }
+    let running = run(bridge(&fake), &port);
+    port.wait_until("the word on it", |ledger| {
+        let health = ledger.last_health();
+        let detail = health.and_then(|health| health.detail.clone());
+        detail.is_some_and(|detail| detail.contains("not all messages missed"))
+    })
+    .await;
+    port.wait_until("all", |ledger| ledger.texts().contains(&"away".to_owned()))
+        .await;
+    port.wait_until("well again", |ledger| {
+        ledger
+            .last_health()
+            .is_some_and(|health| health.state == ChannelState::Connected)
+    })
+    .await;
+    running.stop().await;
+    assert_eq!(port.ledger().inbox.len(), 4);
+    assert_eq!(fake.calls("apps.connections.open").len(), 2);
+}
+
+#[tokio::test]
 async fn a_replaced_bot_begins_anew_and_asks_for_nothing_old() {
     let (fake, port) = away().await;
     port.change(|ledger| {

@@ -33,6 +33,7 @@ pub fn options() -> SlackOptions {
             stale: Duration::from_secs(2),
         },
         catch_up: Duration::from_millis(2),
+        catch_up_rest: Duration::from_millis(20),
         settle: Duration::from_millis(300),
         rates: Rates {
             channel: Duration::ZERO,
