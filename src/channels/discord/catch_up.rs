@@ -13,8 +13,10 @@ use crate::channels::discord::fields::id;
 use crate::channels::fields::list_at;
 use crate::channels::http::CallError;
 
-/// Servers that are looked at.
-const MAX_SERVERS: usize = 200;
+/// Servers of one answer.
+const SERVERS: usize = 200;
+/// Answers with servers: more servers than one bot can be in.
+const MAX_SERVER_PAGES: usize = 50;
 /// Most messages of one channel: a week of a busy one. They are handed on page by page, so this bounds calls, not memory.
 pub const MAX_MESSAGES: usize = 20_000;
 /// Messages of one answer.
@@ -45,7 +47,7 @@ struct Place {
 /// before.
 ///
 /// # Errors
-/// Of the call that failed; the rest is still missing then.
+/// Of a call that failed; what it asked for is still missing then.
 pub async fn run(
     api: &Api,
     after: Option<u64>,
@@ -60,20 +62,23 @@ pub async fn run(
             server: None,
         })
         .collect();
-    let route = Route::new(
-        Method::GET,
-        format!("/users/@me/guilds?limit={MAX_SERVERS}"),
-        "GET guilds",
-    );
-    let servers = api.get(&route).await?;
-    for server in list_at(&servers, "") {
-        let (name, Some(server)) = (server.get("name").cloned(), id(server, "/id")) else {
-            continue;
+    // One place that Discord fails at must not hold up all others.
+    let mut failed = None;
+    for (server, name) in servers(api).await? {
+        let asked = async {
+            let path = format!("/guilds/{server}/channels");
+            let channels = readable(api, path, "GET channels", server).await?;
+            let path = format!("/guilds/{server}/threads/active");
+            let threads = readable(api, path, "GET threads", server).await?;
+            Ok::<_, CallError>((channels, threads))
         };
-        let path = format!("/guilds/{server}/channels");
-        let channels = readable(api, path, "GET channels", server).await?;
-        let path = format!("/guilds/{server}/threads/active");
-        let threads = readable(api, path, "GET threads", server).await?;
+        let (channels, threads) = match asked.await {
+            Ok(found) => found,
+            Err(error) => {
+                failed = Some(of_one_place(error)?);
+                continue;
+            }
+        };
         for channel in list_at(&channels, "")
             .iter()
             .chain(list_at(&threads, "/threads"))
@@ -105,13 +110,56 @@ pub async fn run(
     if let Some(after) = after {
         for place in places {
             let read_before = read_to.get(&place.channel).copied().unwrap_or_default();
-            if !read(api, &place, after.max(read_before), found).await? {
-                left += 1;
+            match read(api, &place, after.max(read_before), found).await {
+                Ok(true) => {}
+                Ok(false) => left += 1,
+                Err(error) => failed = Some(of_one_place(error)?),
             }
         }
     }
+    if let Some(error) = failed {
+        return Err(error);
+    }
     let _ = found.send(CatchUpItem::End { left }).await;
     Ok(())
+}
+
+/// An error that may be of one server or channel only; another one ends the asking.
+fn of_one_place(error: CallError) -> Result<CallError, CallError> {
+    match error {
+        CallError::Server { .. } | CallError::Lost { .. } => Ok(error),
+        CallError::NotSent { .. } | CallError::Limited { .. } | CallError::Refused { .. } => {
+            Err(error)
+        }
+    }
+}
+
+/// The servers that the bot is in, with their names.
+async fn servers(api: &Api) -> Result<Vec<(u64, Option<Value>)>, CallError> {
+    let mut servers = Vec::new();
+    let mut after = 0;
+    for _ in 0..MAX_SERVER_PAGES {
+        let path = format!("/users/@me/guilds?limit={SERVERS}&after={after}");
+        let page = api
+            .get(&Route::new(Method::GET, path, "GET guilds"))
+            .await?;
+        let named = |server: &Value| Some((id(server, "/id")?, server.get("name").cloned()));
+        let known = servers.len();
+        servers.extend(
+            list_at(&page, "")
+                .iter()
+                .filter_map(named)
+                .filter(|(server, _)| *server > after),
+        );
+        let last = servers[known..].iter().map(|(server, _)| *server).max();
+        match last {
+            Some(last) => after = last,
+            None => return Ok(servers),
+        }
+    }
+    let count = servers.len();
+    tracing::warn!(count, "missed messages are read in the first servers only");
+    Ok(servers)
 }
 
 /// Reads a channel; whether to its end.

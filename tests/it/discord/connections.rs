@@ -379,3 +379,45 @@ async fn calls_that_fail_at_the_start_are_no_end() {
     .await;
     stop.cancel();
 }
+
+#[tokio::test]
+async fn messages_are_missed_in_no_server_behind_the_first_answer() {
+    let (fake, port, running) = connected().await;
+    fake.user_says(CHANNEL, &ada(), "known");
+    heard(&port, &["known"]).await;
+    running.kill().await;
+    fake.change(|state| {
+        state.sessions.clear();
+        (state.empty_servers, state.servers_page) = (7, 3);
+    });
+    fake.user_says(CHANNEL, &ada(), "away");
+    let stop = supervised(&fake, &port);
+    heard(&port, &["known", "away"]).await;
+    stop.cancel();
+    assert!(fake.state().violations.is_empty(), "{}", fake.story());
+}
+
+#[tokio::test]
+async fn a_channel_that_discord_fails_at_holds_up_no_other_one() {
+    let (fake, port, running) = connected().await;
+    fake.user_says(CHANNEL, &ada(), "known");
+    heard(&port, &["known"]).await;
+    running.kill().await;
+    let broken = CHANNEL - 1;
+    fake.change(|state| {
+        state.sessions.clear();
+        state.know_channel(broken, "broken");
+        state.know_channel(CHANNEL + 1, "second");
+        state.broken = Some(broken);
+    });
+    fake.user_says(broken, &ada(), "not yet");
+    fake.user_says(CHANNEL, &ada(), "away");
+    fake.user_says(CHANNEL + 1, &ada(), "away too");
+    let stop = supervised(&fake, &port);
+    heard(&port, &["known", "away", "away too"]).await;
+    // It is asked for again, until it comes.
+    fake.change(|state| state.broken = None);
+    heard(&port, &["known", "away", "away too", "not yet"]).await;
+    stop.cancel();
+    assert_eq!(fake.state().identified, 2);
+}

@@ -82,10 +82,7 @@ pub fn call(state: &mut State, request: &Request) -> Answer {
     let (first, second) = (ids.first().copied(), ids.get(1).copied());
     match route {
         "me" => plain(200, state.bot.json()),
-        "guilds" => plain(
-            200,
-            json!([{ "id": GUILD.to_string(), "name": "Test server" }]),
-        ),
+        "guilds" => servers(state, &request.query),
         "application" => {
             let flags = if state.message_content { 1 << 19 } else { 0 };
             plain(
@@ -125,6 +122,7 @@ pub fn call(state: &mut State, request: &Request) -> Answer {
         ),
         "commands" if request.method == "PUT" => set_commands(state, &request.body),
         "commands" => plain(200, json!(state.commands)),
+        "channels" if first != Some(GUILD) => plain(200, json!([])),
         "channels" => plain(200, json!(state.guild_channels())),
         "threads" => plain(200, json!({ "threads": [], "members": [] })),
         "callback" => callback(state, request, first.unwrap_or(0)),
@@ -145,6 +143,7 @@ pub fn call(state: &mut State, request: &Request) -> Answer {
                 ),
                 "typing" => plain(204, Value::Null),
                 "send" => send(state, channel, request),
+                "history" if state.broken == Some(channel) => plain(500, Value::Null),
                 "history" => history(state, channel, &request.query),
                 _ => message(state, channel, second.unwrap_or(0), request, route),
             }
@@ -350,16 +349,29 @@ fn send(state: &mut State, channel: u64, request: &Request) -> Answer {
     (200, headers, message.json)
 }
 
+/// A number of a query.
+fn number(query: &str, name: &str) -> Option<u64> {
+    query
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(given, _)| *given == name)
+        .and_then(|(_, value)| value.parse().ok())
+}
+
+fn servers(state: &State, query: &str) -> Answer {
+    let limit = number(query, "limit").unwrap_or(200).min(200) as usize;
+    let after = number(query, "after").unwrap_or(0);
+    let found: Vec<Value> = (GUILD - state.empty_servers..=GUILD)
+        .filter(|id| *id > after)
+        .take(limit.min(state.servers_page))
+        .map(|id| json!({ "id": id.to_string(), "name": "Test server" }))
+        .collect();
+    plain(200, json!(found))
+}
+
 fn history(state: &State, channel: u64, query: &str) -> Answer {
-    let value = |name: &str| {
-        query
-            .split('&')
-            .filter_map(|pair| pair.split_once('='))
-            .find(|(given, _)| *given == name)
-            .and_then(|(_, value)| value.parse::<u64>().ok())
-    };
-    let limit = value("limit").unwrap_or(50).min(100) as usize;
-    let after = value("after").unwrap_or(0);
+    let limit = number(query, "limit").unwrap_or(50).min(100) as usize;
+    let after = number(query, "after").unwrap_or(0);
     let mut found: Vec<Value> = state
         .messages
         .iter()

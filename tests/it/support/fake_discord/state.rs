@@ -159,6 +159,12 @@ pub struct State {
     /// Name of a channel, and whether it is in the server.
     pub channels: BTreeMap<u64, (String, bool)>,
     pub messages: Vec<Message>,
+    /// Servers without a channel, with smaller ids than the one that has some.
+    pub empty_servers: u64,
+    /// A channel whose history fails at every call.
+    pub broken: Option<u64>,
+    /// Servers of one answer.
+    pub servers_page: usize,
     pub ledger: Vec<Entry>,
     /// Requests that no correct client makes.
     pub violations: Vec<String>,
@@ -205,6 +211,9 @@ impl State {
             message_content: true,
             channels: BTreeMap::new(),
             messages: Vec::new(),
+            empty_servers: 0,
+            servers_page: 200,
+            broken: None,
             ledger: Vec::new(),
             violations: Vec::new(),
             nonces: HashMap::new(),
