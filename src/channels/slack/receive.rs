@@ -175,18 +175,11 @@ async fn receive(
                     sockets.heard = Instant::now();
                     heed(receiver, sockets, message, answers, Which::Current).await?;
                 }
-                Err(error) if sockets.opening.is_some() => {
-                    tracing::debug!(%error, "the old socket ended before the next was ready");
-                    sockets.current = None;
-                }
-                Err(error) => {
-                    sockets.current = None;
-                    return Err(lost(&error));
-                }
+                Err(error) => gone(sockets, Which::Current, &error)?,
             },
             heard = or_never(sockets.old.as_mut().map(|(socket, _)| socket.next())) => match heard {
                 Ok(message) => heed(receiver, sockets, message, answers, Which::Old).await?,
-                Err(_) => sockets.old = None,
+                Err(error) => gone(sockets, Which::Old, &error)?,
             },
             () = or_never(old_until.map(sleep_until)) => {
                 if let Some((socket, _)) = sockets.old.take() {
@@ -256,6 +249,21 @@ pub fn others_hold(others: u32) -> String {
     )
 }
 
+/// Lets a socket go that takes nothing more. An error: no other is there or on its way.
+fn gone(sockets: &mut Sockets, which: Which, error: &SocketError) -> Result<(), ChannelError> {
+    match which {
+        Which::Current => {
+            sockets.current = None;
+            if sockets.opening.is_none() {
+                return Err(lost(error));
+            }
+        }
+        Which::Old => sockets.old = None,
+    }
+    tracing::debug!(%error, "a socket that another one follows ended");
+    Ok(())
+}
+
 async fn check_life(receiver: &Receiver, sockets: &mut Sockets) -> Result<(), ChannelError> {
     let Some(socket) = sockets.current.as_mut() else {
         return Ok(());
@@ -266,7 +274,10 @@ async fn check_life(receiver: &Receiver, sockets: &mut Sockets) -> Result<(), Ch
             "the socket has been silent for too long",
         ));
     }
-    socket.ping().await.map_err(|error| lost(&error))
+    match socket.ping().await {
+        Ok(()) => Ok(()),
+        Err(error) => gone(sockets, Which::Current, &error),
+    }
 }
 
 /// Heeds one message of a socket.
@@ -311,9 +322,11 @@ async fn heed(
                 Which::Current => sockets.current.as_mut(),
                 Which::Old => sockets.old.as_mut().map(|(socket, _)| socket),
             };
-            if let Some(socket) = socket {
+            if let Some(socket) = socket
+                && let Err(error) = socket.send(answer).await
+            {
                 // Not acknowledged, it comes again and is known then.
-                socket.send(answer).await.map_err(|error| lost(&error))?;
+                gone(sockets, which, &error)?;
             }
             crate::crash_point!("ack.post");
             Ok(())

@@ -15,6 +15,7 @@ use crate::slack::port::{
     all_acknowledged, bridge, bridge_with, connected, connected_with, ended, no_token_in, options,
     run,
 };
+use crate::support::fake_slack::socket::Order;
 use crate::support::fake_slack::{
     ADA, ADA_DIRECT, APP_TOKEN, BOT_TOKEN, DEADLINE, FakeSlack, Fault, TEAM,
 };
@@ -281,4 +282,47 @@ async fn fifty_messages_a_second_are_all_taken_in() {
     let expected: Vec<String> = (0..300).map(|n| format!("message {n}")).collect();
     assert_eq!(port.ledger().texts(), expected);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn an_old_socket_that_takes_no_acknowledgement_ends_alone() {
+    let (fake, port, running) = connected().await;
+    let old = fake.state().sockets[0];
+    fake.disconnect("warning");
+    fake.wait_until("two sockets", |state| state.sockets.len() == 2)
+        .await;
+    let event = json!({
+        "type": "message", "user": ADA, "ts": "1700000000.000100", "event_ts": "1700000000.000100",
+        "text": "through the old one", "channel": ADA_DIRECT, "channel_type": "im",
+    });
+    let envelope = json!({
+        "envelope_id": "envelope-old", "type": "events_api", "accepts_response_payload": false,
+        "payload": {
+            "token": "x", "team_id": "T0001", "api_app_id": "A0001", "event": event, "type": "event_callback",
+            "event_id": "EvOld", "event_time": 1,
+        },
+    });
+    // While the name of the sender is looked up, the socket ends.
+    fake.fault("users.info", Fault::Slow(Duration::from_millis(300)));
+    fake.change(|state| state.order(old, Order::Text(envelope.to_string())));
+    fake.wait_until("the look-up", |state| {
+        let faults = state.faults.get("users.info");
+        faults.is_some_and(|faults| faults.is_empty())
+    })
+    .await;
+    fake.change(|state| state.order(old, Order::Break));
+    port.wait_until("the message", |ledger| ledger.inbox.len() == 1)
+        .await;
+    // What was not acknowledged comes again, and then something new.
+    fake.event(event);
+    fake.says(ADA_DIRECT, ADA, "through the new one");
+    port.wait_until("both", |ledger| ledger.texts().len() == 2)
+        .await;
+    all_acknowledged(&fake).await;
+    running.stop().await;
+    assert_eq!(
+        port.ledger().texts(),
+        ["through the old one", "through the new one"]
+    );
+    assert_eq!(fake.calls("apps.connections.open").len(), 2);
 }

@@ -460,6 +460,10 @@ impl State {
         }
     }
 
+    pub fn order(&mut self, socket: u64, order: Order) {
+        let _ = self.open[&socket].orders.send(order);
+    }
+
     // Files.
 
     /// A person has a file; what a message says of it.
