@@ -57,7 +57,7 @@ impl Connection {
         params.arguments = Some(arguments);
         // What nobody answered, for whoever reads the result.
         let mut notes = Vec::new();
-        for _ in 0..=MAX_ROUNDS {
+        for rounds in 0..=MAX_ROUNDS {
             let request = CallToolRequest::new(params.clone());
             let round = Round {
                 connection: self,
@@ -66,7 +66,8 @@ impl Connection {
                 caller,
                 cancel,
             };
-            let result = round.run(request, &mut notes).await?;
+            let result = round.run(request, &mut notes).await;
+            let result = result.map_err(|error| behind(rounds, error))?;
             let required = match result {
                 ServerResult::InputRequiredResult(required) => required,
                 ServerResult::CreateTaskResult(_) | ServerResult::GetTaskResult(_) => {
@@ -89,6 +90,16 @@ impl Connection {
         Err(RequestError::Unknown(format!(
             "the server still asks after {MAX_ROUNDS} rounds of questions"
         )))
+    }
+}
+
+/// A failure after so many earlier rounds: the server has worked on the call in each of them.
+fn behind(rounds: usize, error: RequestError) -> RequestError {
+    match error {
+        RequestError::NotDone(why) | RequestError::NeedsLogin(why) if rounds > 0 => {
+            RequestError::Unknown(why)
+        }
+        RequestError::NotDone(_) | RequestError::NeedsLogin(_) | RequestError::Unknown(_) => error,
     }
 }
 
@@ -167,9 +178,12 @@ impl Round<'_> {
         notes: &mut Vec<String>,
     ) -> Result<ServerResult, RequestError> {
         let peer = &self.connection.peer;
+        let retired = &self.connection.retired;
         let request = ClientRequest::CallToolRequest(request);
         let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options());
-        let handle = sent.await.map_err(|error| request::failure(&error))?;
+        let handle = sent
+            .await
+            .map_err(|error| request::failed(retired, &error))?;
         let (id, mut answer) = (handle.id.clone(), handle.rx);
         let traffic = &self.connection.traffic;
         let (mut arrivals, _landing) = traffic.take_off(id.clone(), handle.progress_token);
@@ -183,7 +197,7 @@ impl Round<'_> {
         loop {
             tokio::select! {
                 biased;
-                answered = &mut answer => return request::answered(answered),
+                answered = &mut answer => return request::answered(retired, answered),
                 () = self.cancel.cancelled() => return give_up(cancelled(), "cancelled"),
                 () = closed.cancelled() => return Err(request::closed()),
                 () = tokio::time::sleep_until(self.until) => {
@@ -198,7 +212,7 @@ impl Round<'_> {
                     let asking = elicitation::answer(&question.params, self.caller);
                     let said = tokio::select! {
                         said = asking => said,
-                        answered = &mut answer => return request::answered(answered),
+                        answered = &mut answer => return request::answered(retired, answered),
                         () = self.cancel.cancelled() => return give_up(cancelled(), "cancelled"),
                         () = closed.cancelled() => return Err(request::closed()),
                         () = tokio::time::sleep_until(self.until) => {

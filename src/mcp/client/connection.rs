@@ -79,6 +79,8 @@ pub struct Connection {
     /// Ends the service of the SDK.
     service: CancellationToken,
     closed: CancellationToken,
+    /// Fires when no further request should use this.
+    pub(super) retired: CancellationToken,
 }
 
 impl Drop for Connection {
@@ -175,6 +177,7 @@ impl Connection {
             traffic,
             service: ends,
             closed,
+            retired: CancellationToken::new(),
         };
         connection.listen();
         Ok(connection)
@@ -249,6 +252,16 @@ impl Connection {
         self.service.cancel();
     }
 
+    /// Lets requests under way go on, and wants a new connection for others.
+    pub fn retire(&self) {
+        self.retired.cancel();
+    }
+
+    /// Fires when others should use a new connection.
+    pub fn retired(&self) -> CancellationToken {
+        self.retired.clone()
+    }
+
     /// Fires when the connection ends.
     pub fn closed(&self) -> CancellationToken {
         self.closed.clone()
@@ -296,7 +309,7 @@ impl Connection {
     pub async fn read_resource(&self, uri: &str) -> Result<String, RequestError> {
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
         let request = ClientRequest::ReadResourceRequest(request);
-        let result = request::ask(&self.peer, request, LIST).await?;
+        let result = request::ask(&self.peer, &self.retired, request, LIST).await?;
         Ok(result::contents(&result))
     }
 
@@ -309,7 +322,7 @@ impl Connection {
         let mut params = GetPromptRequestParams::new(name);
         params.arguments = Some(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        let result = request::ask(&self.peer, request, LIST).await?;
+        let result = request::ask(&self.peer, &self.retired, request, LIST).await?;
         Ok(result::messages(&result))
     }
 
@@ -326,7 +339,7 @@ impl Connection {
         for page in 1.. {
             let params = PaginatedRequestParams::default().with_cursor(cursor.take());
             let left = until.saturating_duration_since(Instant::now());
-            let mut result = request::ask(&self.peer, list(params), left).await?;
+            let mut result = request::ask(&self.peer, &self.retired, list(params), left).await?;
             match result.get_mut(key).map(Value::take) {
                 Some(Value::Array(entries)) => items.extend(entries),
                 Some(_) | None => {

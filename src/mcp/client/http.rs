@@ -51,6 +51,8 @@ pub(super) async fn client(
         .map_err(|_| "no HTTP client can be made here".to_owned())?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str());
     config.custom_headers = headers(address)?;
+    // A new session may be another server: nothing is sent to it that was meant for the one that was looked at.
+    config.reinit_on_expired_session = false;
     config.max_sse_event_size = MAX_ANSWER;
     config.max_json_response_size = MAX_ANSWER;
     config.max_error_response_size = 4 * 1024;

@@ -13,6 +13,7 @@ use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::Value;
 use tokio::sync::oneshot::error::RecvError;
+use tokio_util::sync::CancellationToken;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,15 +32,16 @@ pub enum RequestError {
 /// A request without questions and progress: its result.
 pub(super) async fn ask(
     peer: &Peer<RoleClient>,
+    retired: &CancellationToken,
     request: ClientRequest,
     within: Duration,
 ) -> Result<Value, RequestError> {
     let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options());
-    let handle = sent.await.map_err(|error| failure(&error))?;
+    let handle = sent.await.map_err(|error| failed(retired, &error))?;
     let id = handle.id.clone();
     let mut answer = handle.rx;
     match tokio::time::timeout(within, &mut answer).await {
-        Ok(answered) => self::answered(answered).map(|result| json(&result)),
+        Ok(answered) => self::answered(retired, answered).map(|result| json(&result)),
         Err(_) => {
             cancel(peer, id, "it took too long");
             Err(RequestError::Unknown(format!(
@@ -52,11 +54,12 @@ pub(super) async fn ask(
 
 /// What came for a request.
 pub(super) fn answered(
+    retired: &CancellationToken,
     answered: Result<Result<ServerResult, ServiceError>, RecvError>,
 ) -> Result<ServerResult, RequestError> {
     match answered {
         Ok(Ok(result)) => Ok(result),
-        Ok(Err(error)) => Err(failure(&error)),
+        Ok(Err(error)) => Err(failed(retired, &error)),
         Err(_) => Err(closed()),
     }
 }
@@ -83,8 +86,31 @@ pub(super) fn closed() -> RequestError {
     RequestError::Unknown("the server ended before it answered".to_owned())
 }
 
+/// What a failure means; `retired` fires where the session is gone.
+pub(super) fn failed(retired: &CancellationToken, error: &ServiceError) -> RequestError {
+    if let ServiceError::TransportSend(error) = error
+        && is_expired(error.error.as_ref())
+    {
+        retired.cancel();
+    }
+    failure(error)
+}
+
+/// Whether the server does not know the session any more.
+fn is_expired(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(cause) = at {
+        let known = cause.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+        if matches!(known, Some(StreamableHttpError::SessionExpired)) {
+            return true;
+        }
+        at = cause.source();
+    }
+    false
+}
+
 /// What a failure means.
-pub(super) fn failure(error: &ServiceError) -> RequestError {
+fn failure(error: &ServiceError) -> RequestError {
     if error.is_authorization_required() || error.auth_challenge().is_some() {
         return RequestError::NeedsLogin("the server wants a login".to_owned());
     }
@@ -128,6 +154,11 @@ pub(super) fn not_sent(error: &(dyn std::error::Error + 'static)) -> RequestErro
                 StreamableHttpError::Client(error) => return broken(error),
                 StreamableHttpError::Auth(error) => {
                     return RequestError::NotDone(format!("there is no token for it: {error}"));
+                }
+                StreamableHttpError::SessionExpired => {
+                    let why =
+                        "the server does not know the session any more; the next try connects anew";
+                    return RequestError::NotDone(why.to_owned());
                 }
                 _ => {}
             }

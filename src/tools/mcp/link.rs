@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,12 @@ pub(super) struct Link {
     pub(super) began: Instant,
     /// The last list, and when it was asked for; none = there is none, or it changed.
     pub(super) catalogue: Mutex<Option<(Arc<Catalogue>, Instant)>>,
+    /// The list that was told to whoever listens; none = there was no list yet.
+    pub(super) told: Mutex<Option<Arc<Catalogue>>>,
+    /// Rings when a list differs from that.
+    pub(super) differs: Notify,
+    /// Rings when the last call under way ends.
+    pub(super) freed: Notify,
     /// Calls under way, and when the last one ended.
     pub(super) uses: Mutex<(usize, Instant)>,
     /// Fires when it is let go on purpose.
@@ -42,6 +49,9 @@ impl Drop for Use {
         let mut uses = lock(&self.0.uses);
         uses.0 -= 1;
         uses.1 = Instant::now();
+        if uses.0 == 0 {
+            self.0.freed.notify_one();
+        }
     }
 }
 

@@ -40,6 +40,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SOUND: Duration = Duration::from_secs(60);
 /// A list that is older is asked for again before a call, though the server told of no change.
 const FRESH: Duration = Duration::from_secs(300);
+/// Shortest time between two looks at a list of which a server says that it changed, and the longest.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// Longest text of a server in a message of ours, in bytes.
 const MAX_WHY: usize = 600;
 
@@ -66,6 +69,8 @@ struct Now {
     state: McpServerState,
     problem: Option<String>,
     link: Option<Arc<Link>>,
+    /// Earlier ones, in which calls are still under way.
+    retired: Vec<Arc<Link>>,
     era: Option<McpEra>,
     protocol_version: Option<String>,
     identity: Option<McpIdentity>,
@@ -102,6 +107,7 @@ impl Server {
                 state: McpServerState::Idle,
                 problem: None,
                 link: None,
+                retired: Vec::new(),
                 era: None,
                 protocol_version: None,
                 identity: None,
@@ -163,8 +169,10 @@ impl Server {
     fn live(&self) -> Option<Arc<Link>> {
         let now = lock(&self.now);
         let link = now.link.as_ref();
-        link.filter(|link| !link.connection.closed().is_cancelled())
-            .cloned()
+        let usable = |connection: &Connection| {
+            !connection.closed().is_cancelled() && !connection.retired().is_cancelled()
+        };
+        link.filter(|link| usable(&link.connection)).cloned()
     }
 
     async fn connect_once(self: &Arc<Self>) -> Result<Use, String> {
@@ -290,10 +298,14 @@ impl Server {
                     connected_at: self.surroundings.clock.now(),
                     began: Instant::now(),
                     catalogue: Mutex::default(),
+                    told: Mutex::default(),
+                    differs: Notify::new(),
+                    freed: Notify::new(),
                     uses: Mutex::new((0, Instant::now())),
                     let_go: CancellationToken::new(),
                 });
-                now.link = Some(Arc::clone(&link));
+                let earlier = now.link.replace(Arc::clone(&link));
+                now.retired.extend(earlier);
                 let using = Use::of(Arc::clone(&link));
                 drop(now);
                 let server = Arc::clone(self);
@@ -333,9 +345,18 @@ impl Server {
     /// Stays with a connection until it ends, and cleans up behind it.
     async fn watch(self: Arc<Self>, link: Arc<Link>, process: Option<ServiceProcess>) {
         let closed = link.connection.closed();
+        let retired = link.connection.retired();
         let mut news = link.connection.news();
+        let mut pause = SHORTEST_PAUSE;
+        let mut looked_at: Option<Instant> = None;
+        let mut look_at: Option<Instant> = None;
         let was_idle = loop {
             let (uses, last) = *lock(&link.uses);
+            if uses == 0 && retired.is_cancelled() {
+                break true;
+            }
+            let now = Instant::now();
+            let next_look = looked_at.map_or(now, |at| (at + pause).max(now));
             let idle_at = last + self.settings.keep;
             let wait_until = match uses {
                 0 => idle_at,
@@ -349,8 +370,26 @@ impl Server {
                         break false;
                     }
                     *lock(&link.catalogue) = None;
-                    self.tell();
+                    look_at.get_or_insert(next_look);
                 }
+                () = link.differs.notified() => {
+                    look_at.get_or_insert(next_look);
+                }
+                () = tokio::time::sleep_until(look_at.unwrap_or(wait_until)), if look_at.is_some() => {
+                    let changed = tokio::select! {
+                        changed = self.has_other_list(&link) => changed,
+                        () = link.let_go.cancelled() => break false,
+                        () = closed.cancelled() => break false,
+                    };
+                    (look_at, looked_at) = (None, Some(Instant::now()));
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    if changed {
+                        pause = SHORTEST_PAUSE;
+                        self.tell();
+                    }
+                }
+                () = retired.cancelled(), if !retired.is_cancelled() => {}
+                () = link.freed.notified() => {}
                 () = tokio::time::sleep_until(wait_until) => {
                     let (uses, last) = *lock(&link.uses);
                     if uses == 0 && last + self.settings.keep <= Instant::now() {
@@ -362,6 +401,7 @@ impl Server {
         let on_purpose = was_idle || link.let_go.is_cancelled();
         {
             let mut now = lock(&self.now);
+            now.retired.retain(|other| !Arc::ptr_eq(other, &link));
             if now
                 .link
                 .as_ref()
@@ -389,9 +429,18 @@ impl Server {
         ended(process).await;
     }
 
+    /// Whether the server offers something else than what was told.
+    async fn has_other_list(&self, link: &Link) -> bool {
+        // What cannot be seen now is seen before the next call.
+        let Ok(catalogue) = self.catalogue(link).await else {
+            return false;
+        };
+        let before = lock(&link.told).replace(Arc::clone(&catalogue));
+        before != Some(catalogue)
+    }
+
     /// What the server offers, asked for where that is not known.
-    pub(super) async fn catalogue(&self, using: &Use) -> Result<Arc<Catalogue>, RequestError> {
-        let link = &using.0;
+    pub(super) async fn catalogue(&self, link: &Link) -> Result<Arc<Catalogue>, RequestError> {
         let known = || {
             let known = lock(&link.catalogue);
             let fresh = known.as_ref().filter(|(_, at)| at.elapsed() < FRESH);
@@ -417,6 +466,9 @@ impl Server {
         catalogue.has_resources = link.connection.has_resources();
         catalogue.has_prompts = link.connection.has_prompts();
         let catalogue = Arc::new(catalogue);
+        if *lock(&link.told).get_or_insert_with(|| Arc::clone(&catalogue)) != catalogue {
+            link.differs.notify_one();
+        }
         if !news.has_changed().unwrap_or(true) {
             *lock(&link.catalogue) = Some((Arc::clone(&catalogue), Instant::now()));
         }
@@ -441,8 +493,9 @@ impl Server {
             let mut now = lock(&self.now);
             now.state = McpServerState::NeedsLogin;
             now.problem = Some(format!("run `leverframe mcp login {}`", self.name));
+            // Other calls may be allowed, and go on.
             if let Some(link) = &now.link {
-                link.let_go.cancel();
+                link.connection.retire();
             }
         }
         self.tell();
@@ -456,7 +509,7 @@ impl Server {
             now.problem = None;
             now.failures = 0;
             now.retry_at = Instant::now();
-            if let Some(link) = &now.link {
+            for link in now.link.iter().chain(&now.retired) {
                 link.let_go.cancel();
                 link.connection.close();
             }

@@ -112,7 +112,7 @@ impl McpServers {
     /// What a server offers; connects where it must. The error says why that is not known.
     pub async fn catalogue(&self, server: &str) -> Result<Catalogue, String> {
         let (server, using) = self.using(server).await?;
-        let catalogue = server.catalogue(&using).await;
+        let catalogue = server.catalogue(&using.0).await;
         let catalogue = catalogue.map_err(|error| failed(&server, &error))?;
         Ok(Catalogue::clone(&catalogue))
     }
@@ -253,7 +253,7 @@ impl McpServers {
 /// The connection for a call and the schema of its results, where what is trusted is still what is offered.
 async fn ready(server: &Arc<Server>, call: &CallRequest) -> Result<(Use, Option<Value>), String> {
     let using = server.connect().await?;
-    let catalogue = server.catalogue(&using).await;
+    let catalogue = server.catalogue(&using.0).await;
     let catalogue = catalogue.map_err(|error| failed(server, &error))?;
     let (now, then) = (&catalogue.identity, &call.identity);
     if now.name != then.name || now.place != then.place {

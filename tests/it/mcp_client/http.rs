@@ -1,11 +1,16 @@
 //! Servers over streamable HTTP.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use leverframe::config::mcp::McpPlace;
 use leverframe::protocol::enums::{McpEra, McpServerState};
-use leverframe::tools::tool::EffectDisposition::{ConfirmedNoEffect, Unknown};
-use serde_json::json;
+use leverframe::tools::tool::EffectDisposition::{ConfirmedNoEffect, Done, Unknown};
+use serde_json::{Value, json};
 
 use crate::mcp_client::world::{OverHttp, SERVER, Scripted, address, none, secret, settings};
+use crate::support::fake_http::{FakeHttp, Reply, Request};
 use crate::tools::harness::eventually;
 
 #[tokio::test]
@@ -98,4 +103,63 @@ async fn a_death_in_a_call_and_a_cancelled_one_end_clearly() {
         there.received().contains("hung up")
     })
     .await;
+}
+
+/// A server of the older era: its tool `admin` is refused for this login, its tool `slow` answers after a second.
+fn partly_refused(request: &Request, slow_runs: &AtomicBool) -> Reply {
+    let result =
+        |result: Value| json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result});
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let done = json!({"content": [{"type": "text", "text": "done"}]});
+    match request.body["method"].as_str().unwrap_or_default() {
+        "" => Reply::Json(405, Value::Null),
+        "initialize" => Reply::Json(
+            200,
+            result(json!({
+                "protocolVersion": request.body["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "partly", "version": "1.0"},
+            })),
+        ),
+        "tools/list" => Reply::Json(200, result(json!({"tools": [tool("admin"), tool("slow")]}))),
+        "tools/call" if request.body["params"]["name"] == "admin" => Reply::Json(403, json!({})),
+        "tools/call" => {
+            slow_runs.store(true, Ordering::SeqCst);
+            Reply::Late(Duration::from_secs(1), 200, result(done))
+        }
+        "server/discover" => Reply::Json(
+            200,
+            json!({"jsonrpc": "2.0", "id": request.body["id"],
+                   "error": {"code": -32601, "message": "Method not found"}}),
+        ),
+        _ => Reply::Raw(
+            b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_vec(),
+        ),
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_ends_no_other_one() {
+    let slow_runs = Arc::new(AtomicBool::new(false));
+    let serving = Arc::clone(&slow_runs);
+    let http = FakeHttp::start(move |request| partly_refused(request, &serving));
+    let place = address(format!("{}/mcp", http.url()));
+    let server = Scripted::with(settings(McpPlace::Address(place)));
+    let slow = server.request("slow", none()).await;
+    let admin = server.request("admin", none()).await;
+    let (called, refused) = tokio::join!(server.send(slow), async {
+        eventually("the slow call runs", || slow_runs.load(Ordering::SeqCst)).await;
+        let refused = server.send(admin).await;
+        assert_eq!(server.status().state, McpServerState::NeedsLogin);
+        refused
+    });
+    assert_eq!(
+        refused.outcome.disposition, ConfirmedNoEffect,
+        "{refused:?}"
+    );
+    assert_eq!(called.outcome.content, "done", "{called:?}");
+    assert_eq!(called.outcome.disposition, Done);
+    // The connection goes with its last call, and the next call gets a new one.
+    eventually("it is let go", || server.status().connected_at.is_none()).await;
+    assert_eq!(server.said("slow", none()).await, "done");
 }

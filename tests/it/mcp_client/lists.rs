@@ -154,12 +154,15 @@ async fn noise_and_a_line_without_end_do_not_end_a_connection() {
 
 #[tokio::test]
 async fn a_change_of_a_list_is_told() {
-    for words in [&["legacy"][..], &["modern"]] {
-        let server = Scripted::new(words);
+    for era in ["legacy", "modern"] {
+        let root = tempfile::tempdir().unwrap();
+        let changed = root.path().join("changed");
+        let server = Scripted::new(&[era, "change", changed.to_str().unwrap()]);
         let request = server.request("notify", json!({})).await;
         let mut changes = server.servers.changes();
+        std::fs::write(&changed, "").unwrap();
         assert_eq!(server.send(request).await.outcome.content, "told");
-        if words == ["legacy"] {
+        if era == "legacy" {
             let told = tokio::time::timeout(std::time::Duration::from_secs(10), changes.recv());
             assert_eq!(told.await.unwrap().unwrap(), SERVER);
         }

@@ -72,3 +72,14 @@ async fn a_state_is_carried_up_to_a_size() {
     let said = server.said("carry", json!({"bytes": 5_000_000})).await;
     assert!(said.contains("65536 are the most"), "{said}");
 }
+
+#[tokio::test]
+async fn a_refusal_after_a_question_says_nothing_of_what_was_done_before_it() {
+    let server = Scripted::new(&["modern"]).answering(&["Ada"]);
+    let called = server.call("ask_refuse", none()).await;
+    assert!(
+        called.outcome.content.contains("no such answer"),
+        "{called:?}"
+    );
+    assert_eq!(called.outcome.disposition, Unknown);
+}

@@ -9,6 +9,8 @@ mod edit;
 mod import;
 mod many;
 mod quarantine;
+mod redeployed;
 mod reload;
+mod restless;
 pub(crate) mod scripted;
 mod surfaces;

@@ -54,6 +54,16 @@ impl Scripted {
         std::fs::write(self.dir.join("resources"), "").unwrap();
     }
 
+    /// It says that its list changed before each list that it gives.
+    pub fn is_restless(&self) {
+        std::fs::write(self.dir.join("restless"), "").unwrap();
+    }
+
+    /// How often it was asked for its list.
+    pub fn lists(&self) -> usize {
+        self.lines("lists").len()
+    }
+
     /// The calls it got.
     pub fn calls(&self) -> Vec<String> {
         self.lines("calls")

@@ -12,7 +12,11 @@ while IFS= read -r line; do
         [ -f "$dir/resources" ] && more=',"resources":{},"prompts":{}'
         answer "$id" "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{\"listChanged\":true}$more},\"serverInfo\":{\"name\":\"$(cat "$dir/name")\",\"version\":\"1.0\"}}"
         ;;
-    *'"method":"tools/list"'*) answer "$id" "{\"tools\":$(cat "$dir/tools.json")}" ;;
+    *'"method":"tools/list"'*)
+        echo listed >> "$dir/lists"
+        [ -f "$dir/restless" ] && echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+        answer "$id" "{\"tools\":$(cat "$dir/tools.json")}"
+        ;;
     *'"method":"resources/list"'*)
         answer "$id" '{"resources":[{"uri":"note://one","name":"one","description":"A note."}]}'
         ;;
