@@ -456,6 +456,10 @@ fn built(
             &trust.identity,
         ) {
             Ok(tool) => {
+                let tool = tool.with_probe(|probe| {
+                    let probe = server.tools.iter().find(|tool| tool.name == probe)?;
+                    Some(probe.trusted.as_ref()?.sha256.clone())
+                });
                 let spec = tool.spec();
                 let shown = OfferedTool {
                     definition: ToolDefinition {

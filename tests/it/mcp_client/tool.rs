@@ -6,7 +6,7 @@ use leverframe::config::mcp::{McpPlace, McpServerSettings, McpToolSettings};
 use leverframe::protocol::approval::Preview;
 use leverframe::protocol::enums::{Access, Effect};
 use leverframe::protocol::mcp::{McpClaims, McpIdentity, McpToolDefinition};
-use leverframe::tools::mcp::McpTool;
+use leverframe::tools::mcp::{McpTool, definition_sha256};
 use leverframe::tools::registry::Registry;
 use leverframe::tools::tool::{EffectDisposition, Probe, Tool};
 use serde_json::json;
@@ -19,7 +19,11 @@ async fn tool(server: &Scripted, settings: &McpServerSettings, name: &str) -> Mc
     let mut tools = catalogue.tools.iter();
     let definition = tools.find(|tool| tool.name == name).unwrap().clone();
     let servers = server.servers.clone();
-    McpTool::new(servers, SERVER, settings, definition, &catalogue.identity).unwrap()
+    let tool = McpTool::new(servers, SERVER, settings, definition, &catalogue.identity).unwrap();
+    tool.with_probe(|probe| {
+        let mut tools = catalogue.tools.iter();
+        tools.find(|tool| tool.name == probe).map(definition_sha256)
+    })
 }
 
 fn own(name: &str, own: McpToolSettings) -> McpServerSettings {
@@ -126,6 +130,10 @@ async fn a_reconcilable_tool_is_looked_at_by_another_one() {
         Probe::Done { content } => assert!(content.contains("\"path\": \"x\""), "{content}"),
         other => panic!("{other:?}"),
     }
+    // A definition that nobody trusts does not run.
+    let other = write.with_probe(|_| Some("ab".repeat(32)));
+    let looked = other.probe(&bench.context(), &args).await;
+    assert!(matches!(looked, Probe::Unclear { .. }), "{looked:?}");
     looked_at.tools.get_mut("write").unwrap().probe = Some("echo".to_owned());
     let write = tool(&server, &looked_at, "write").await;
     let looked = write.probe(&bench.context(), &json!({"text": "no"})).await;
