@@ -78,6 +78,7 @@ pub struct Models {
     transcriber: Option<Arc<Transcriber>>,
 }
 
+#[derive(Clone)]
 struct Entry {
     model: LimitedProvider,
     settings: ProviderSettings,
@@ -86,8 +87,23 @@ struct Entry {
 impl Models {
     /// Builds every provider of the configuration.
     pub fn new(settings: &Settings) -> Result<Self, ConfigProblem> {
+        Self::build(settings, None)
+    }
+
+    /// The same for another configuration. Providers that stay as they were keep their calls under way within their
+    /// bound.
+    pub fn renewed(&self, settings: &Settings) -> Result<Self, ConfigProblem> {
+        Self::build(settings, Some(self))
+    }
+
+    fn build(settings: &Settings, before: Option<&Self>) -> Result<Self, ConfigProblem> {
         let mut providers = BTreeMap::new();
         for (name, provider) in &settings.providers {
+            let known = before.and_then(|before| before.providers.get(name));
+            if let Some(known) = known.filter(|known| known.settings == *provider) {
+                providers.insert(name.clone(), known.clone());
+                continue;
+            }
             let wrong = |problem| ConfigProblem::of(name, problem);
             let model: Arc<dyn Model> = match provider.kind {
                 ProviderKind::OpenAiChat => {

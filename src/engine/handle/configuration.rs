@@ -122,10 +122,13 @@ async fn load(engine: &Engine) -> Result<Settings, Problem> {
 /// Providers of other settings; those in use where nothing about them changed, with what they know of their servers.
 fn models(engine: &Engine, settings: &Settings) -> Result<Models, Problem> {
     let running = &engine.settings;
-    if running.providers == settings.providers && running.tables == settings.tables {
+    let is_same = running.providers == settings.providers
+        && running.tables == settings.tables
+        && running.transcription == settings.transcription;
+    if is_same {
         return Ok(Models::clone(&engine.models));
     }
-    let models = Models::new(settings).map_err(|error| {
+    let models = engine.models.renewed(settings).map_err(|error| {
         Problem::invalid(error.to_string()).hint("the previous configuration stays in use")
     })?;
     Ok(models.redacting(&engine.redactor))

@@ -3,6 +3,8 @@
 // Helpers of a suite fail the test by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod models;
+
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
