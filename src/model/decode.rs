@@ -31,6 +31,44 @@ pub enum Progress {
     Done,
 }
 
+/// Where the content of an answer stands to the reasons for its end that came so far. Pure.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Ending {
+    /// A reason came.
+    has_reason: bool,
+    /// Content came after a reason: a reason beside content is no end.
+    is_early: bool,
+    /// A reason came with the last content or after it.
+    is_named: bool,
+    is_finishing: bool,
+}
+
+impl Ending {
+    /// Takes what one event had.
+    pub fn take(&mut self, has_content: bool, has_reason: bool) {
+        if has_content {
+            self.is_early |= self.has_reason;
+            self.is_named = false;
+            self.is_finishing = false;
+        }
+        if has_reason {
+            self.has_reason = true;
+            self.is_named = true;
+            self.is_finishing = !(has_content && self.is_early);
+        }
+    }
+
+    /// Whether only a trailer may follow.
+    pub fn is_finishing(self) -> bool {
+        self.is_finishing
+    }
+
+    /// Whether the answer may end here.
+    pub fn is_named(self) -> bool {
+        self.is_named
+    }
+}
+
 /// The pure part of an adapter: the data of events in, our events out.
 pub trait Decode: Send {
     /// Where the answer stands.
@@ -141,6 +179,18 @@ pub fn is_kind(value: &Value, kind: &str) -> bool {
 pub fn set_count(usage: &Value, field: &str, count: &mut u64) {
     if let Some(newest) = usage.get(field).and_then(Value::as_u64) {
         *count = newest;
+    }
+}
+
+/// What an answer cost in US dollars, where the server says so. A router that calls with the user's own key of a provider
+/// says apart what that provider charges; with a key of its own the same field repeats what is in its price.
+pub fn reported_cost(usage: &Value) -> Option<f64> {
+    let own = usage.get("cost").and_then(Value::as_f64);
+    let is_byok = usage.get("is_byok").and_then(Value::as_bool) == Some(true);
+    let upstream = usage.pointer("/cost_details/upstream_inference_cost");
+    match upstream.and_then(Value::as_f64).filter(|_| is_byok) {
+        Some(upstream) => Some(own.unwrap_or(0.0) + upstream),
+        None => own,
     }
 }
 

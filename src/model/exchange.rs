@@ -151,7 +151,11 @@ async fn read(
                 drain(data).await;
                 return Ok(());
             }
-            Progress::Open => data.next().await,
+            Progress::Open => {
+                // What looked like a trailer was more of the answer.
+                patience = None;
+                data.next().await
+            }
             Progress::Finishing => {
                 let until = *patience.get_or_insert_with(|| Instant::now() + GRACE_AFTER_FINISH);
                 match tokio::time::timeout_at(until, data.next()).await {

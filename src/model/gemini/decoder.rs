@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::decode::{Decode, Progress, believed, measured, set_count, take_model};
+use crate::model::decode::{Decode, Ending, Progress, believed, measured, set_count, take_model};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::gemini::parts::{
     Part, SIGNATURE, calls, is_refusal, is_thought, must_be_replayed, useless,
@@ -40,6 +40,7 @@ pub struct Decoder {
     model: Option<String>,
     finish: Option<String>,
     finish_message: String,
+    ending: Ending,
     blocked: bool,
     retry_after: Option<Duration>,
     first_local_id: usize,
@@ -56,7 +57,7 @@ impl Decoder {
 
     /// Whether a reason for the end came. More may follow it: usage, and a signature.
     pub fn is_finishing(&self) -> bool {
-        self.finish.is_some() || self.blocked
+        self.ending.is_finishing() || self.blocked
     }
 
     fn chunk(&mut self, chunk: &Value) -> Result<Vec<ModelEvent>, Failure> {
@@ -99,14 +100,14 @@ impl Decoder {
         events: &mut Vec<ModelEvent>,
     ) -> Result<(), Failure> {
         let parts = candidate.pointer("/content/parts");
+        let mut has_content = false;
         for part in parts.and_then(Value::as_array).into_iter().flatten() {
-            self.take_part(part, events)?;
+            has_content |= self.take_part(part, events)?;
         }
         let reason = candidate.get("finishReason").and_then(Value::as_str);
-        if let Some(reason) = reason
-            && reason != "FINISH_REASON_UNSPECIFIED"
-            && !reason.is_empty()
-        {
+        let reason = reason.filter(|reason| !matches!(*reason, "" | "FINISH_REASON_UNSPECIFIED"));
+        self.ending.take(has_content, reason.is_some());
+        if let Some(reason) = reason {
             // Some models say STOP on every chunk; that must not soften what came before it.
             if self.finish.is_none() || self.finish.as_deref() == Some("STOP") {
                 self.finish = Some(reason.to_owned());
@@ -150,21 +151,25 @@ impl Decoder {
         events.push(ModelEvent::TextDelta(words));
     }
 
-    fn take_part(&mut self, part: &Value, events: &mut Vec<ModelEvent>) -> Result<(), Failure> {
+    /// Whether the part has text or a call that is new.
+    fn take_part(&mut self, part: &Value, events: &mut Vec<ModelEvent>) -> Result<bool, Failure> {
         let signed = part.get(SIGNATURE).is_some();
+        let mut has_content = !signed;
         if part.get("functionCall").is_some() {
             if self.is_repeated(part) {
-                return Ok(());
+                return Ok(false);
             }
+            has_content = true;
         } else if let Some(text) = part.get("text").and_then(Value::as_str) {
             let thought = is_thought(part);
+            has_content = !text.is_empty();
             if !thought && !text.is_empty() {
                 self.text.push_str(text);
                 events.push(ModelEvent::TextDelta(text.to_owned()));
             }
             if !signed {
                 if text.is_empty() {
-                    return Ok(());
+                    return Ok(false);
                 }
                 if let Some(last) = self.parts.last_mut()
                     && !last.is_signed()
@@ -172,7 +177,7 @@ impl Decoder {
                     && let Some(Value::String(whole)) = last.raw.get_mut("text")
                 {
                     whole.push_str(text);
-                    return Ok(());
+                    return Ok(true);
                 }
             }
         }
@@ -183,7 +188,7 @@ impl Decoder {
             raw: part.clone(),
             chunk: self.chunks,
         });
-        Ok(())
+        Ok(has_content)
     }
 
     /// Later chunks can repeat a call that has come, usually without its signature. Two equal calls of one chunk are
@@ -253,7 +258,7 @@ impl Decode for Decoder {
     }
 
     fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
-        if !self.is_finishing() {
+        if !(self.ending.is_named() || self.blocked) {
             return Err(self.failure(
                 ModelErrorKind::Disconnected,
                 "the answer ended without a finishReason",

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::model::decode::{
-    Decode, MAX_CALLS, Progress, StreamedArgs, add_call, measured, no_args, parse_args, take_model,
-    word,
+    Decode, Ending, MAX_CALLS, Progress, StreamedArgs, add_call, measured, no_args, parse_args,
+    reported_cost, take_model, word,
 };
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_chat::thinking::Thinking;
@@ -50,6 +50,7 @@ pub struct Decoder {
     slot_of_index: BTreeMap<u64, usize>,
     model: Option<String>,
     finish: Option<String>,
+    ending: Ending,
     refused: bool,
     done: bool,
     usage: Option<Usage>,
@@ -92,9 +93,11 @@ impl Decoder {
         if let Some(delta) = choice.get(part) {
             self.take_delta(delta, &mut events)?;
         }
-        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str)
-            && !reason.is_empty()
-        {
+        let reason = choice.get("finish_reason").and_then(Value::as_str);
+        let reason = reason.filter(|reason| !reason.is_empty());
+        let has_content = choice.get(part).is_some_and(has_content);
+        self.ending.take(has_content, reason.is_some());
+        if let Some(reason) = reason {
             if reason == "error" {
                 return Err(self.failure(
                     ModelErrorKind::Overloaded,
@@ -252,9 +255,9 @@ impl Decoder {
 impl Decode for Decoder {
     fn progress(&self) -> Progress {
         match (&self.finish, self.done) {
-            (None, _) => Progress::Open,
-            (Some(_), false) => Progress::Finishing,
             (Some(_), true) => Progress::Done,
+            (Some(_), false) if self.ending.is_finishing() => Progress::Finishing,
+            (None | Some(_), _) => Progress::Open,
         }
     }
 
@@ -288,7 +291,8 @@ impl Decode for Decoder {
     }
 
     fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
-        let Some(finish) = self.finish.clone() else {
+        let is_over = self.done || self.ending.is_named();
+        let Some(finish) = self.finish.clone().filter(|_| is_over) else {
             return Err(self.failure(
                 ModelErrorKind::Disconnected,
                 "the answer ended without a finish_reason",
@@ -337,6 +341,17 @@ impl Decode for Decoder {
     fn counted(&self) -> Option<Usage> {
         self.usage
     }
+}
+
+/// Whether a delta has text, thinking or a call.
+fn has_content(delta: &Value) -> bool {
+    let texts = ["content", "refusal", "reasoning", "reasoning_content"];
+    let is_some = |field: &str| match delta.get(field) {
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(parts)) => !parts.is_empty(),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => false,
+    };
+    texts.into_iter().any(is_some) || is_some("tool_calls")
 }
 
 /// Puts a fragment of reasoning to the block it goes on with: the one of its index, else the last one of its type. Words
@@ -397,6 +412,6 @@ fn read_usage(usage: &Value) -> Usage {
             .and_then(Value::as_u64)
             .unwrap_or(0),
         cache_write_tokens: count(details.and_then(|details| details.get("cache_write_tokens"))),
-        cost_usd: usage.get("cost").and_then(Value::as_f64),
+        cost_usd: reported_cost(usage),
     }
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::model::decode::{Decode, Progress, add_call, is_kind, measured, take_model, word};
+use crate::model::decode::{
+    Decode, Progress, add_call, is_kind, measured, reported_cost, take_model, word,
+};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_responses::items::{
     End, Item, arguments_of, has_content, has_id, has_more_than, read_args, text_of,
@@ -190,7 +192,7 @@ impl Decoder {
             output_tokens: count("/output_tokens"),
             cached_input_tokens: count("/input_tokens_details/cached_tokens"),
             cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
-            cost_usd: usage.get("cost").and_then(Value::as_f64),
+            cost_usd: reported_cost(usage),
         });
     }
 

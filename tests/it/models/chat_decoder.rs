@@ -364,3 +364,20 @@ fn made_up_ids_go_on_where_the_conversation_stands() {
         "call_local_5"
     );
 }
+
+#[test]
+fn a_call_with_the_users_own_key_costs_both_charges() {
+    let cost = |usage: Value| {
+        decode(&[end("stop"), json!({"choices": [], "usage": usage})])
+            .usage
+            .cost_usd
+            .unwrap()
+    };
+    let usage = |own: bool| {
+        json!({"prompt_tokens": 100, "completion_tokens": 9, "cost": 0.25, "is_byok": own,
+        "cost_details": {"upstream_inference_cost": 0.5}})
+    };
+    assert!((cost(usage(true)) - 0.75).abs() < 1e-12);
+    // With a key of the router its price holds the other.
+    assert!((cost(usage(false)) - 0.25).abs() < 1e-12);
+}

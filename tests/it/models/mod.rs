@@ -15,6 +15,7 @@ mod anthropic_decoder;
 pub mod byte_peer;
 mod chat_decoder;
 mod connections;
+mod early_reasons;
 mod event_reader;
 pub(crate) mod faults;
 mod gemini_decoder;

@@ -651,3 +651,11 @@ proptest! {
         prop_assert_eq!(through_the_reader(chunks), through_the_reader(vec![bytes]));
     }
 }
+
+#[test]
+fn a_call_with_the_users_own_key_costs_both_charges() {
+    let end = json!({"type": "response.completed", "response": {"status": "completed", "usage":
+        {"input_tokens": 100, "output_tokens": 9, "cost": 0, "is_byok": true,
+         "cost_details": {"upstream_inference_cost": 0.5}}}});
+    assert_eq!(answer(&[text(0, "a"), end]).usage.cost_usd, Some(0.5));
+}
