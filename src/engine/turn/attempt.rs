@@ -15,7 +15,9 @@ use crate::engine::turn::error::TurnError;
 use crate::engine::turn::memory::ReadNote;
 use crate::engine::turn::open_call;
 use crate::model::limits::LimitedProvider;
-use crate::model::request::{ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream};
+use crate::model::request::{
+    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ModelAttemptId;
 use crate::protocol::session::Usage;
@@ -218,12 +220,30 @@ async fn listen(
     (Err(ModelError::unanswered()), shown)
 }
 
-/// What a try without an answer used: what the provider reported, else, where its answer had begun, an estimate. One
-/// that was refused or never reached anybody used nothing.
+/// What a try without an answer used: what the provider reported, else, where the provider may have worked on it, an
+/// estimate. One that was refused or never reached anybody used nothing.
 fn failed_usage(engine: &Engine, rows: &TurnRows, error: &ModelError, shown: &str) -> Usage {
     error
         .usage
         .map(Usage::from)
-        .or_else(|| open_call::begun(engine, rows.id, shown))
+        .or_else(|| open_call::begun(engine, rows.id, shown, may_have_run(error.kind)))
         .unwrap_or_default()
+}
+
+/// Whether the provider may have worked on a call that failed so, though nothing of an answer came.
+fn may_have_run(kind: ModelErrorKind) -> bool {
+    match kind {
+        ModelErrorKind::Timeout | ModelErrorKind::Disconnected => true,
+        ModelErrorKind::Authentication
+        | ModelErrorKind::NotFound
+        | ModelErrorKind::InvalidRequest
+        | ModelErrorKind::ContextTooLong
+        | ModelErrorKind::QuotaExceeded
+        | ModelErrorKind::RateLimited
+        | ModelErrorKind::Overloaded
+        | ModelErrorKind::Unreachable
+        | ModelErrorKind::Protocol
+        | ModelErrorKind::Cancelled
+        | ModelErrorKind::Unusable => false,
+    }
 }

@@ -36,10 +36,16 @@ fn usage(engine: &Engine, call: &OpenCall, shown: &str) -> Usage {
     engine.models.priced(&call.model, usage)
 }
 
-/// What a call has used whose answer had begun before it broke off; none = nothing of an answer came.
-pub fn begun(engine: &Engine, id: ContinuationId, shown: &str) -> Option<Usage> {
+/// What a call has used that broke off; none = nothing of an answer came, and nobody worked on it. `may_have_run`:
+/// somebody may have worked on it though nothing came.
+pub fn begun(
+    engine: &Engine,
+    id: ContinuationId,
+    shown: &str,
+    may_have_run: bool,
+) -> Option<Usage> {
     let call = engine.open_calls.call(id)?;
-    (!shown.is_empty() || call.signs > 0).then(|| usage(engine, &call, shown))
+    (may_have_run || !shown.is_empty() || call.signs > 0).then(|| usage(engine, &call, shown))
 }
 
 /// The step that a turn's open call leaves when a person ends the turn now.

@@ -1,9 +1,11 @@
-//! What a call costs that gave no answer: an estimate where the answer had begun, nothing where it had not.
+//! What a call costs that gave no answer: an estimate where the server may have worked on it, nothing where it refused or
+//! was not reached.
 
 use serde_json::Value;
 
 use crate::model_calls::server::{ModelServer, ask, breaks_off, fails, says};
 use crate::support::daemon::{Daemon, Home};
+use crate::support::fake_http::Reply;
 
 /// A dollar for a million tokens in, ten for a million out.
 const PRICED: &str = "[providers.one.prices]\nm = { input = 1.0, output = 10.0 }";
@@ -86,4 +88,22 @@ async fn a_try_that_broke_before_its_text_counts_beside_the_one_that_answered() 
     let (input, output, _) = spent(&daemon, &done).await;
     assert!(input > 100 + sent / 8, "{input} of {sent}");
     assert!(output > 5, "{output}");
+}
+
+#[tokio::test]
+async fn a_call_that_was_sent_and_never_answered_is_paid_by_an_estimate() {
+    for silent in [Reply::Hang, Reply::Reset] {
+        let one = ModelServer::chat(vec![silent]);
+        let prices = format!("first_byte_timeout_seconds = 1\n{PRICED}");
+        let model = "[model]\ndefault = \"one/m\"\n[engine]\nmax_model_attempts = 1";
+        let home = Home::new(&format!("{model}\n{}", one.table("one", &prices)));
+        let daemon = home.daemon();
+        let session = daemon.session().await;
+        let turn = ask(&daemon, &session, "hello", "failed").await;
+        let (input, output, cost) = spent(&daemon, &turn).await;
+        let sent = one.seen()[0].to_string().len() as u64;
+        assert!((sent / 8..sent / 2).contains(&input), "{input} of {sent}");
+        assert_eq!(output, 0);
+        assert!((cost - input as f64 / 1e6).abs() < 1e-9, "{cost}");
+    }
 }
