@@ -54,7 +54,6 @@ async fn claim(engine: &Engine, session_id: SessionId) -> ClaimOutcome {
 async fn run_session(engine: &Engine, session: SessionId) {
     let sessions = &engine.sessions;
     loop {
-        let engine = &engine.current();
         if !engine.writable().await {
             sessions.leave(session, false);
             return;
@@ -62,6 +61,8 @@ async fn run_session(engine: &Engine, session: SessionId) {
         let Some(permit) = sessions.permit(session).await else {
             return;
         };
+        // A reload may have come while it waited.
+        let engine = &engine.current();
         sessions.set_claiming(session, true);
         let continuation = match claim(engine, session).await {
             ClaimOutcome::Turn(continuation) => continuation,
