@@ -45,6 +45,11 @@ const DEFERRED_SECONDS: i64 = 30 * 24 * 3600;
 /// What an agent is told that ends while a call waits, and asks about another one.
 const ONE_AT_A_TIME: &str = "another call of this job waits for a person, and only one can. Make this call again after that one";
 
+/// What an agent reads when nobody decided.
+const UNDECIDED: &str = "nobody decided before the deadline";
+/// What it reads when somebody did, and the call could not start any more.
+const TOO_LATE: &str =
+    "the decision came too late: the deadline passed before the call could start";
 /// Why a question ends that nobody waits for.
 const GONE: &str = "the agent stopped waiting for the answer";
 /// Why a question ends whose call ran.
@@ -350,7 +355,10 @@ async fn answer(
                 event = events.recv() => event,
                 () = tokio::time::sleep_until(deadline) => {
                     end(engine, id, GONE).await;
-                    return Ok(reply.deny("nobody decided before the deadline"));
+                    let turn = continuations::continuation(engine, id).await?;
+                    let call = turn.tool_calls.first();
+                    let is_decided = call.is_some_and(|call| call.decision.is_some());
+                    return Ok(reply.deny(if is_decided { TOO_LATE } else { UNDECIDED }));
                 }
                 () = engine.shutdown.cancelled() => return Err(stopping()),
             };
@@ -390,7 +398,7 @@ fn verdict(engine: &Engine, reply: &Reply, turn: &Continuation) -> GateAnswer {
     let reason = match (call.state, &call.decision) {
         // An answer in place of the call, or a reason of a person, is what the agent reads.
         (_, Some(decision)) if decision.answer.is_some() => decision.answer.clone(),
-        (ToolCallState::Expired, _) => Some("nobody decided before the deadline".to_owned()),
+        (ToolCallState::Expired, _) => Some(UNDECIDED.to_owned()),
         _ => call.result.clone().or(why),
     };
     reply.deny(reason.unwrap_or_else(|| format!("the call is {}", call.state)))
