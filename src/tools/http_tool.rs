@@ -94,9 +94,10 @@ impl HttpTool {
         let whole = format!("{}{path}", settings.origin);
         let mut address =
             Url::parse(&whole).map_err(|_| "the address cannot be made".to_owned())?;
-        // A part that is `.` or `..` would lead elsewhere.
         let plain = path.split('?').next().unwrap_or_default();
-        if address.path().split('/').count() != plain.split('/').count() {
+        if plain.split('/').any(is_dots)
+            || address.path().split('/').count() != plain.split('/').count()
+        {
             return Err("a parameter of the path is `.` or `..`, which leads elsewhere".to_owned());
         }
         for (name, text) in &settings.query {
@@ -240,6 +241,12 @@ fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+/// Whether an address has this segment as `.` or `..`, and so leads elsewhere.
+fn is_dots(segment: &str) -> bool {
+    let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+    plain == "." || plain == ".."
 }
 
 #[async_trait]

@@ -124,6 +124,26 @@ async fn what_would_lead_elsewhere_is_refused() {
         );
         assert_eq!(outcome.disposition, EffectDisposition::ConfirmedNoEffect);
     }
+    // At its end a dot would lead to the collection, and next to a dot to what is above it.
+    for (path, id) in [
+        ("{id}", "."),
+        ("{id}", ".."),
+        ("x/{id}", "."),
+        (".{id}", "."),
+        ("%2e{id}", "."),
+        ("{id}%2E", "."),
+    ] {
+        let toml = format!(
+            "method = 'DELETE'\nurl = 'SITE/v1/items/{path}'\nparameters = {{ id = {{ type = 'string' }} }}"
+        );
+        let outcome = run(&server, &toml, json!({ "id": id })).await;
+        assert!(
+            outcome.is_error && outcome.content.contains("is `.` or `..`"),
+            "{path} {id}: {}",
+            outcome.content
+        );
+        assert_eq!(outcome.disposition, EffectDisposition::ConfirmedNoEffect);
+    }
     let header =
         "url = 'SITE/'\nheaders = { X-A = '{a}' }\nparameters = { a = { type = 'string' } }";
     for odd in ["b\r\nX-B: c", "b\nc", "b\0"] {
@@ -145,6 +165,28 @@ async fn what_would_lead_elsewhere_is_refused() {
         "{}",
         outcome.content
     );
+}
+
+#[tokio::test]
+async fn a_name_that_only_looks_like_a_dot_is_a_name() {
+    let server = Server::saying("application/json", "{}");
+    let toml =
+        "method = 'DELETE'\nurl = 'SITE/v1/items/{id}'\nparameters = { id = { type = 'string' } }";
+    for (id, sent) in [
+        ("%2e", "%252e"),
+        ("%2E%2e", "%252E%252e"),
+        ("...", "..."),
+        (".a", ".a"),
+        ("./", ".%2F"),
+    ] {
+        let outcome = run(&server, toml, json!({ "id": id })).await;
+        assert!(!outcome.is_error, "{id}: {}", outcome.content);
+        let line = last(&server);
+        assert!(
+            line.starts_with(&format!("DELETE /v1/items/{sent} ")),
+            "{line}"
+        );
+    }
 }
 
 #[tokio::test]
