@@ -107,7 +107,8 @@ pub fn name_temporary(
                 // File systems without the flag: a hard link fails on a taken name as well.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                     rustix::fs::linkat(parent, temporary, parent, name, AtFlags::empty())?;
-                    rustix::fs::unlinkat(parent, temporary, AtFlags::empty())?;
+                    // The file has its name, whether or not it keeps the other one.
+                    let _ = rustix::fs::unlinkat(parent, temporary, AtFlags::empty());
                 }
                 other => other?,
             }

@@ -57,7 +57,9 @@ pub fn settle(
         }
         return entry.finish();
     }
-    if let Err(left) = file_change::roll_back(entry, guard, &record) {
+    // Nobody knows how far it came.
+    let all = record.files.len();
+    if let Err(left) = file_change::roll_back(entry, guard, &record, all) {
         tracing::warn!(change = entry.key(), %left, "cannot undo all of an interrupted file change");
         record.problem = Some(left);
         entry.write(&record)?;

@@ -137,9 +137,10 @@ pub fn apply(
         let _ = entry.remove();
         return Err(cannot(error));
     }
+    let mut committed = 0;
     let changed = stage(entry, guard, &targets).and_then(|staged| {
         crash_point!("change.staged");
-        commit(staged)
+        commit(staged, &mut committed)
     });
     let finished = changed.and_then(|()| {
         entry
@@ -151,7 +152,7 @@ pub fn apply(
         return Ok(());
     };
     let _ = entry.reopen();
-    match roll_back(entry, guard, &record) {
+    match roll_back(entry, guard, &record, committed) {
         Ok(()) => Err(ChangeFailure::before_effect(format!(
             "nothing is changed: {why}"
         ))),
@@ -275,8 +276,8 @@ fn copy_file(
     new.sync_all()
 }
 
-/// Gives the new contents their names, then takes away what goes.
-fn commit(staged: Vec<Staged<'_>>) -> Result<(), String> {
+/// Gives the new contents their names, then takes away what goes. `committed` counts the files that it changed.
+fn commit(staged: Vec<Staged<'_>>, committed: &mut usize) -> Result<(), String> {
     for one in &staged {
         let shown = one.target.path.relative();
         let failed = |error: std::io::Error| format!("`{shown}` cannot be written: {error}");
@@ -299,6 +300,7 @@ fn commit(staged: Vec<Staged<'_>>) -> Result<(), String> {
                 .map_err(std::io::Error::from),
         }
         .map_err(failed)?;
+        *committed += 1;
         crash_point!("change.half");
     }
     for one in &staged {
@@ -367,16 +369,24 @@ pub fn changed_since(guard: &Guard, record: &ChangeRecord) -> Option<String> {
     })
 }
 
-/// Takes back what a change did so far, and removes its entry. The error says which files stay as they are, and why.
-pub fn roll_back(entry: &JournalEntry, guard: &Guard, record: &ChangeRecord) -> Result<(), String> {
+/// Takes back what a change did so far, and removes its entry. The change may have reached the first `committed` files,
+/// and no other. The error says which files stay as they are, and why.
+pub fn roll_back(
+    entry: &JournalEntry,
+    guard: &Guard,
+    record: &ChangeRecord,
+    committed: usize,
+) -> Result<(), String> {
     let mut left = Vec::new();
     for (index, file) in record.files.iter().enumerate().rev() {
-        let restored = match now(guard, file) {
-            Now::Before => Ok(()),
-            Now::After => restore(entry, guard, file, index),
-            Now::Other(why) => Err(why),
-        };
-        left.extend(restored.err());
+        if index < committed {
+            let restored = match now(guard, file) {
+                Now::Before => Ok(()),
+                Now::After => restore(entry, guard, file, index),
+                Now::Other(why) => Err(why),
+            };
+            left.extend(restored.err());
+        }
         forget_temporary(entry, guard, file, index);
     }
     for directory in record.made.iter().rev() {

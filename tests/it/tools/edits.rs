@@ -5,7 +5,11 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::Preview;
 use leverframe::protocol::enums::{Access, Risk};
+use leverframe::tools::change_journal::{ChangeRecord, JournalEntry, open_entries};
 use leverframe::tools::change_recovery::{forget, recover, undo};
+use leverframe::tools::file_change::{FileTarget, NewContent, apply};
+use leverframe::tools::file_version::read;
+use leverframe::tools::guard::Guard;
 use leverframe::tools::risk::highest;
 use leverframe::tools::tool::{EffectDisposition, Plan};
 use serde_json::{Value, json};
@@ -362,6 +366,73 @@ async fn a_file_that_changed_since_it_was_allowed_is_left_alone() {
         late.content
     );
     assert_eq!(text(&bench.workspace.join("a")), "mine\n");
+}
+
+#[tokio::test]
+async fn a_file_that_somebody_saves_at_the_same_moment_leaves_all_as_it_was() {
+    let bench = Bench::new();
+    for name in ["a", "b", "c"] {
+        bench.put(name, "old\n");
+    }
+    let guard = Guard::of(bench.workspace.clone(), vec![bench.hidden.clone()]);
+    let target = |name: &str, new: Option<&str>| {
+        let path = guard.file(name).unwrap();
+        FileTarget {
+            before: Some(read(&guard, &path, 0).unwrap()),
+            after: new.map(|text| NewContent::Bytes {
+                bytes: text.into(),
+                mode: 0o644,
+            }),
+            path,
+        }
+    };
+    let journal = bench.hidden.join("file_changes");
+    let made = FileTarget {
+        path: guard.writable("made/d").unwrap(),
+        before: None,
+        after: Some(NewContent::Bytes {
+            bytes: b"new\n".to_vec(),
+            mode: 0o644,
+        }),
+    };
+    let targets = vec![
+        target("a", Some("new\n")),
+        made,
+        target("b", Some("new\n")),
+        target("c", None),
+    ];
+    bench.put("b", "somebody's\n");
+    let record = ChangeRecord {
+        workspace: bench.workspace.clone(),
+        session: String::new(),
+        tool: "apply_patch".to_owned(),
+        said: String::new(),
+        files: Vec::new(),
+        made: Vec::new(),
+        done: false,
+        undone: false,
+        happened_at: None,
+        problem: None,
+    };
+    let failure = apply(&JournalEntry::new(&journal, "key"), &guard, record, targets).unwrap_err();
+    assert_eq!(
+        failure.disposition,
+        EffectDisposition::ConfirmedNoEffect,
+        "{}",
+        failure.message
+    );
+    assert!(
+        failure.message.contains("`b` changed at the same moment"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(bench.files(), ["a", "b", "c"]);
+    for (name, holds) in [("a", "old\n"), ("b", "somebody's\n"), ("c", "old\n")] {
+        assert_eq!(text(&bench.workspace.join(name)), holds);
+    }
+    assert!(!bench.workspace.join("made").exists());
+    assert!(open_entries(&journal).unwrap().is_empty());
+    assert!(bench.done().is_empty());
 }
 
 #[test]
