@@ -13,6 +13,7 @@ pub mod canonical;
 pub mod change_diff;
 pub mod change_journal;
 pub mod change_recovery;
+pub mod control_directory;
 pub mod datasets;
 pub mod edit_file;
 pub mod executable_places;

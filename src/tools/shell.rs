@@ -3,8 +3,6 @@
 //! No byte of a command is ever typed: bash reads the command from a file, with nothing as its input, and says that it
 //! has ended by making a file. A command can pretend that, so the shell must also have its terminal back.
 
-use std::ffi::OsString;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +15,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::text::quote::quote;
+use crate::tools::control_directory::ControlDirectory;
 use crate::tools::execute_command::system_program;
+use crate::tools::guard::Guard;
 use crate::tools::output::{BoundedOutput, first};
 use crate::tools::place::ExecutableDirectory;
 use crate::tools::process::RunningProcess;
@@ -108,7 +107,7 @@ pub struct Shell {
     process: Arc<RunningProcess>,
     terminal: Arc<Terminal>,
     screen: Arc<Screen>,
-    control: ControlDirectory,
+    control: Arc<ControlDirectory>,
     number: u64,
     cwd: PathBuf,
     _reader: AbortOnDropHandle<()>,
@@ -127,8 +126,8 @@ impl Shell {
         let (bash, session) = (find("bash", "bash")?, find("setsid", "util-linux")?);
         let problem = |error: std::io::Error| format!("the shell could not be started: {error}");
         let mut control = ControlDirectory::new(place.directory).map_err(problem)?;
-        let mounts = [(control.real.clone(), PathBuf::from(CONTROL))];
-        control.inside = place.sandbox.seen_at(&mounts[0]).to_owned();
+        let mounts = [(control.real().to_owned(), PathBuf::from(CONTROL))];
+        control.set_inside(place.sandbox.seen_at(&mounts[0]).to_owned());
         let arguments = [
             "--ctty",
             "--wait",
@@ -169,7 +168,7 @@ impl Shell {
             process,
             terminal,
             screen,
-            control,
+            control: Arc::new(control),
             number: 0,
             cwd: place.workspace.to_owned(),
             _reader: AbortOnDropHandle::new(reader),
@@ -206,6 +205,11 @@ impl Shell {
         &self.cwd
     }
 
+    /// By which what it writes beside the workspace is measured.
+    pub fn control(&self) -> Guard {
+        self.control.guard()
+    }
+
     /// Whether it has ended by itself.
     pub fn has_ended(&self) -> bool {
         self.screen.state().is_closed
@@ -229,8 +233,7 @@ impl Shell {
                 CommandEnd::ShellEnded
             }
         };
-        let jobs = self.look_around();
-        self.control.clear(self.number);
+        let jobs = self.look_around().await;
         EndedCommand {
             ended,
             output: self.screen.take(),
@@ -242,7 +245,13 @@ impl Shell {
     /// Lets bash read the command.
     async fn begin(&self, text: &str) -> std::io::Result<()> {
         let file = format!("{}.sh", self.number);
-        self.control.write(&file, &format!("{text}\n"))?;
+        let (name, text) = (file.clone(), format!("{text}\n"));
+        self.files(move |control| {
+            // What runs in the background may have put something there.
+            control.clear()?;
+            control.write(&name, &text)
+        })
+        .await?;
         let source = self.control.word(&file);
         let line = format!("\\. {source} </dev/null; {}", self.completion());
         self.type_in(line).await
@@ -258,6 +267,17 @@ impl Shell {
             word("state"),
             word("done")
         )
+    }
+
+    /// Works in the control directory where that may take its time.
+    async fn files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&ControlDirectory) -> std::io::Result<T> + Send + 'static,
+    ) -> std::io::Result<T> {
+        let control = Arc::clone(&self.control);
+        tokio::task::spawn_blocking(move || work(&control))
+            .await
+            .map_err(std::io::Error::other)?
     }
 
     /// A shell whose terminal takes nothing does not hold this up.
@@ -282,7 +302,7 @@ impl Shell {
             }
             if self.is_done() {
                 self.settle().await;
-                return self.status();
+                return self.status().await;
             }
             tokio::select! {
                 () = self.screen.changed.notified() => {}
@@ -305,8 +325,8 @@ impl Shell {
 
     /// Whether bash says that the command has ended, and has its terminal back.
     fn is_done(&self) -> bool {
-        let done = self.control.real.join(format!("{}.done", self.number));
-        done.exists() && (self.terminal.groups()).is_some_and(|(front, leader)| front == leader)
+        self.control.has(&format!("{}.done", self.number))
+            && (self.terminal.groups()).is_some_and(|(front, leader)| front == leader)
     }
 
     /// Waits until what was written has been read.
@@ -324,13 +344,11 @@ impl Shell {
     }
 
     /// The status of the command that has ended.
-    fn status(&self) -> CommandEnd {
+    async fn status(&self) -> CommandEnd {
         let start = format!("{}.status.", self.number);
-        let names = std::fs::read_dir(&self.control.real).into_iter().flatten();
-        let status = names.flatten().find_map(|entry| {
-            let name: OsString = entry.file_name();
-            name.to_str()?.strip_prefix(&start)?.parse().ok()
-        });
+        let names = self.files(|control| Ok(control.names())).await;
+        let status = (names.unwrap_or_default().iter())
+            .find_map(|name| name.to_str()?.strip_prefix(&start)?.parse().ok());
         // Somebody else has written there; the command has ended all the same.
         CommandEnd::Exited(status.unwrap_or(u8::MAX))
     }
@@ -377,6 +395,8 @@ impl Shell {
         while Instant::now() < deadline {
             let next = Instant::now() + RETYPE;
             sleep(LOOK).await;
+            // Something there may be in the way of what bash writes.
+            let _ = self.files(ControlDirectory::clear).await;
             if self.has_ended() || self.type_in(self.completion()).await.is_err() {
                 return false;
             }
@@ -391,11 +411,20 @@ impl Shell {
         false
     }
 
-    /// Reads where the shell is now, and which jobs it has.
-    fn look_around(&mut self) -> String {
-        let state = self.control.real.join(format!("{}.state", self.number));
-        let Ok(said) = std::fs::read(state) else {
-            return String::new();
+    /// Reads where the shell is now, and which jobs it has, and removes what is left of the command.
+    async fn look_around(&mut self) -> String {
+        let name = format!("{}.state", self.number);
+        let looked = self.files(move |control| {
+            let said = control.read(&name);
+            control.clear().map(|()| said)
+        });
+        let said = match looked.await {
+            Ok(said) => said.unwrap_or_default(),
+            Err(_) => {
+                // What cannot be removed would stay on the disk.
+                self.process.kill();
+                return String::new();
+            }
         };
         let said = String::from_utf8_lossy(&said);
         let (cwd, jobs) = said.split_once('\n').unwrap_or_default();
@@ -513,70 +542,5 @@ impl Screen {
         let mut state = self.state();
         state.piece.clear();
         std::mem::take(&mut state.output)
-    }
-}
-
-/// A private directory through which commands go in and their ends come out. It goes when this is dropped.
-struct ControlDirectory {
-    real: PathBuf,
-    /// Where the shell sees it.
-    inside: PathBuf,
-}
-
-impl ControlDirectory {
-    fn new(place: &Path) -> std::io::Result<Self> {
-        let mut private = std::fs::DirBuilder::new();
-        private.mode(0o700);
-        if let Err(error) = private.create(place)
-            && error.kind() != std::io::ErrorKind::AlreadyExists
-        {
-            return Err(error);
-        }
-        let real = place.join(ulid::Ulid::generate().to_string());
-        private.create(&real)?;
-        let real = real.canonicalize()?;
-        Ok(Self {
-            inside: real.clone(),
-            real,
-        })
-    }
-
-    /// A file of it as a word for bash.
-    fn word(&self, name: &str) -> String {
-        quote(&self.inside.join(name).to_string_lossy())
-    }
-
-    fn write(&self, name: &str, text: &str) -> std::io::Result<()> {
-        use std::io::Write as _;
-        let path = self.real.join(name);
-        // A command could have put something there.
-        let _ = std::fs::remove_file(&path);
-        let mut options = std::fs::OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        file.write_all(text.as_bytes())
-    }
-
-    /// Removes what belongs to a command.
-    fn clear(&self, number: u64) {
-        let start = format!("{number}.");
-        for entry in std::fs::read_dir(&self.real)
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            if (entry.file_name().to_str()).is_some_and(|name| name.starts_with(&start)) {
-                let _ = std::fs::remove_file(entry.path());
-            }
-        }
-    }
-}
-
-impl Drop for ControlDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.real);
     }
 }

@@ -38,4 +38,6 @@ mod python_variables;
 mod registry;
 mod script;
 mod search;
+#[cfg(target_os = "linux")]
+mod shell_directory;
 mod version_control;
