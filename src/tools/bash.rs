@@ -351,7 +351,8 @@ impl SessionShell {
         files: &Guard,
     ) -> EndedCommand {
         if self.watch.is_none() {
-            let watch = Watch::begin(files.clone(), self.growth, self.kill.clone());
+            let guards = vec![files.clone(), self.shell.control()];
+            let watch = Watch::begin(guards, self.growth, self.kill.clone());
             if let Some(id) = self.shell.id() {
                 let _ = watch.process().set(id);
             }

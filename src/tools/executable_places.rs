@@ -154,10 +154,14 @@ impl ExecutablePlaces {
     }
 }
 
-/// Bytes that the files of a workspace take on the disk, as far as it can be looked at. Changes nothing. Blocks.
-pub fn disk_usage(guard: &Guard, cancel: &CancellationToken) -> u64 {
+/// Bytes that the files of a workspace take on the disk. Changes nothing. Blocks. Where it is too large or too deep to be
+/// measured, the error says so; a measurement that takes too long counts what it has seen.
+pub fn disk_usage(guard: &Guard, cancel: &CancellationToken) -> Result<u64, ScanError> {
     let mut scan = Scan::new(guard, Purpose::Measure(cancel));
-    // What was counted until then is there at the least.
-    let _ = scan.run();
-    scan.bytes
+    match scan.run() {
+        Err(problem @ (ScanError::Entries(_) | ScanError::Depth(_))) => Err(problem),
+        Ok(()) | Err(ScanError::Time(_) | ScanError::Places | ScanError::Unreadable { .. }) => {
+            Ok(scan.bytes)
+        }
+    }
 }

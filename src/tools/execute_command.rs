@@ -401,7 +401,7 @@ impl ExecuteCommand {
         let cancel = context.cancel.child_token();
         let (before, took) = places.measured();
         let growth = Growth { before, took, most };
-        let watch = Watch::begin(files.clone(), growth, cancel.clone());
+        let watch = Watch::begin(vec![files.clone()], growth, cancel.clone());
         let ran = Box::pin(run(
             command,
             stdin,

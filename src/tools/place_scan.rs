@@ -21,7 +21,7 @@ use crate::tools::place_names::{
     GIT, GIT_PARTS, HEAD, below_git, is, is_any, is_git_part, is_repository, is_setting,
 };
 
-/// Most entries looked at before a run, and after it.
+/// Most entries looked at before a run, and after it or while it runs.
 const MOST_BEFORE: usize = 1_000_000;
 const MOST_AFTER: usize = 8_000_000;
 /// Longest look before a run, and after it.
@@ -29,8 +29,9 @@ const LONGEST_BEFORE: Duration = Duration::from_secs(10);
 const LONGEST_AFTER: Duration = Duration::from_secs(120);
 /// Longest measuring of the disk while a program runs.
 const LONGEST_MEASURE: Duration = Duration::from_secs(30);
-/// Deepest directory looked at.
+/// Deepest directory looked at, and deepest one that is measured while a program runs.
 pub(super) const DEEPEST: usize = 128;
+const DEEPEST_MEASURED: usize = 1024;
 /// Longest name of a file.
 const LONGEST_NAME: usize = 255;
 /// Tries to find a name that is free.
@@ -164,7 +165,7 @@ impl<'a> Scan<'a> {
         let (most, longest) = match purpose {
             Purpose::Before => (MOST_BEFORE, LONGEST_BEFORE),
             Purpose::After(_) => (MOST_AFTER, LONGEST_AFTER),
-            Purpose::Measure(_) => (MOST_BEFORE, LONGEST_MEASURE),
+            Purpose::Measure(_) => (MOST_AFTER, LONGEST_MEASURE),
         };
         Self {
             guard,
@@ -312,7 +313,11 @@ impl<'a> Scan<'a> {
             if !is_directory || !enters || is_hidden {
                 continue;
             }
-            if components.len() > DEEPEST {
+            let deepest = match self.purpose {
+                Purpose::Before | Purpose::After(_) => DEEPEST,
+                Purpose::Measure(_) => DEEPEST_MEASURED,
+            };
+            if components.len() > deepest {
                 self.left_out
                     .get_or_insert(ScanError::Depth(components.iter().collect()));
                 continue;

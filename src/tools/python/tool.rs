@@ -120,7 +120,7 @@ impl Python {
         let (before, took) = places.measured();
         let most = self.sandbox.max_growth();
         let watch = Watch::counting(
-            files,
+            vec![files],
             Growth { before, took, most },
             Some(MostProcesses {
                 own: python.own_processes(),

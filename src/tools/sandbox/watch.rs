@@ -11,6 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::tools::executable_places::disk_usage;
 use crate::tools::guard::Guard;
+use crate::tools::place_scan::ScanError;
 use crate::tools::sandbox::tree;
 
 /// Most bytes of memory of its own that all processes of a run have together.
@@ -31,6 +32,8 @@ const MEASURE: Duration = Duration::from_millis(200);
 pub enum Excess {
     /// Bytes in the workspace, of so many.
     Disk(u64, u64),
+    /// More files or deeper directories than can be measured; before the run they could.
+    Unmeasurable(ScanError),
     /// Bytes of memory.
     Memory(u64),
     /// Processes and threads.
@@ -48,6 +51,10 @@ impl std::fmt::Display for Excess {
                 "it wrote {} MiB into the workspace, of {} MiB for one run",
                 mib(*bytes),
                 mib(*most)
+            ),
+            Self::Unmeasurable(problem) => write!(
+                formatter,
+                "it made the workspace too large to be measured: {problem}"
             ),
             Self::Memory(bytes) => write!(
                 formatter,
@@ -98,14 +105,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to look; `cancel` is how the run is ended.
-    pub fn begin(guard: Guard, growth: Growth, cancel: CancellationToken) -> Self {
-        Self::counting(guard, growth, None, cancel)
+    /// Begins to look; `cancel` is how the run is ended. What the run writes in each place of `guards` counts.
+    pub fn begin(guards: Vec<Guard>, growth: Growth, cancel: CancellationToken) -> Self {
+        Self::counting(guards, growth, None, cancel)
     }
 
     /// The same of a run whose processes are counted without their threads.
     pub fn counting(
-        guard: Guard,
+        guards: Vec<Guard>,
         growth: Growth,
         most_processes: Option<MostProcesses>,
         cancel: CancellationToken,
@@ -116,7 +123,7 @@ impl Watch {
         let (pid, stopped) = (Arc::clone(&started), stop.clone());
         let looking = tokio::task::spawn_blocking(move || {
             let stops = (&stopped, &has_ended);
-            let excess = look(&guard, growth, most_processes, &pid, stops);
+            let excess = look(&guards, growth, most_processes, &pid, stops);
             if excess.is_some() {
                 cancel.cancel();
             }
@@ -144,7 +151,7 @@ impl Watch {
 }
 
 fn look(
-    guard: &Guard,
+    guards: &[Guard],
     growth: Growth,
     most_processes: Option<MostProcesses>,
     process: &OnceLock<u32>,
@@ -158,7 +165,12 @@ fn look(
         }
         let now = Instant::now();
         if now >= next_walk {
-            let grown = disk_usage(guard, stop).saturating_sub(growth.before);
+            let measured: Result<u64, ScanError> =
+                (guards.iter()).map(|guard| disk_usage(guard, stop)).sum();
+            let grown = match measured {
+                Ok(bytes) => bytes.saturating_sub(growth.before),
+                Err(problem) => return Some(Excess::Unmeasurable(problem)),
+            };
             if grown > growth.most {
                 return Some(Excess::Disk(grown, growth.most));
             }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use leverframe::tools::executable_places::ExecutablePlaces;
 use leverframe::tools::guard::Guard;
+use leverframe::tools::tool::EffectDisposition;
 use serde_json::json;
 
 use crate::leftovers::daemon::run;
@@ -104,6 +105,29 @@ async fn the_bound_of_growth_is_a_setting() {
         .call("execute_command", json!({"script": script}))
         .await;
     assert!(outcome.content.contains("finished"), "{}", outcome.content);
+}
+
+#[tokio::test]
+async fn no_depth_hides_a_file_from_the_bound() {
+    let Some(sandbox) = sandbox() else { return };
+    for (depth, says) in [
+        (140, "into the workspace, of 8 MiB"),
+        (1100, "too large to be measured"),
+    ] {
+        let bench = Bench::with(&sandbox.clone().with_max_growth(8 << 20));
+        let script = format!(
+            "for n in $(seq {depth}); do mkdir d; cd d; done; \
+             for n in 1 2 3 4; do head -c 6M /dev/zero >f$n; done; sleep 60"
+        );
+        let outcome = bench
+            .call(
+                "execute_command",
+                json!({"script": script, "timeout_seconds": 30}),
+            )
+            .await;
+        assert!(outcome.content.contains(says), "{}", outcome.content);
+        assert_eq!(outcome.disposition, EffectDisposition::Unknown);
+    }
 }
 
 #[tokio::test]
