@@ -396,6 +396,8 @@ pub struct NewCallFacts {
     pub preview: String,
     /// What it touches.
     pub access: Access,
+    /// What may happen to it after a crash: other arguments can mean another class.
+    pub effect: Effect,
     pub risk: Risk,
     /// Why.
     pub risk_reasons: Vec<String>,

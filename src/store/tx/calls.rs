@@ -297,7 +297,7 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         self.conn.run(
             "UPDATE tool_calls SET args = ?2, preview = ?3, access = ?4, risk = ?5, risk_reasons = ?6, plan = ?7,
-                digest = ?8, args_digest = ?9, verdict = ?10, rule = ?11, policy_version = ?12
+                digest = ?8, args_digest = ?9, verdict = ?10, rule = ?11, policy_version = ?12, effect = ?13
              WHERE id = ?1",
             params![
                 id,
@@ -311,7 +311,8 @@ impl WriteTx<'_> {
                 facts.args_digest,
                 facts.verdict.decision,
                 facts.verdict.rule,
-                facts.verdict.policy_version
+                facts.verdict.policy_version,
+                facts.effect
             ],
         )?;
         Ok(())

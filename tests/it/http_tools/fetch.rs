@@ -194,3 +194,53 @@ async fn a_crash_with_a_request_under_way_repeats_what_only_reads() {
         .wait_question("resolve_unknown", "did it happen")
         .await;
 }
+
+/// A call that only reads, edited to one that sends, and approved.
+async fn edited_to_post(daemon: &Daemon, url: &str) -> String {
+    let text = format!("TOOL:http_fetch{{\"url\":\"{url}/page\"}}\nSAY:done");
+    let continuation = say(daemon, &text).await;
+    let asked = daemon.wait_approval().await;
+    assert_eq!(asked["effect"], "read_only", "{asked:#}");
+    let path = format!("/v1/approvals/{}/decision", asked["id"].as_str().unwrap());
+    let edit = json!({
+        "decision": "edit",
+        "digest": asked["digest"],
+        "args": {"url": format!("{url}/entries"), "method": "POST", "body": "x"},
+    });
+    let (status, edited) = daemon.request("POST", &path, Some(edit)).await;
+    assert_eq!(status, 200, "{edited:#}");
+    assert_eq!(daemon.decide(&edited, "approve").await.0, 200);
+    continuation
+}
+
+#[tokio::test]
+async fn a_call_edited_to_send_is_asked_about_when_nobody_knows_its_end() {
+    // The connection is closed after the request was read.
+    let http = FakeHttp::start(|_| Reply::Raw(Vec::new()));
+    let port = http.url().rsplit(':').next().unwrap().parse().unwrap();
+    let home = Home::new(&config(port, "supervised"));
+    let daemon = home.daemon();
+    let continuation = edited_to_post(&daemon, http.url()).await;
+    daemon
+        .wait_question("resolve_unknown", "did it happen")
+        .await;
+    let waiting = daemon.wait_state(&continuation, "awaiting_approval").await;
+    assert_eq!(calls(&waiting)[0]["state"], "indeterminate", "{waiting:#}");
+    drop(daemon);
+
+    // The same where the process dies with the request under way.
+    let (http, port) = site();
+    let home = Home::new(&config(port, "supervised"));
+    let mut daemon = home.daemon_with(&[("LEVERFRAME_CRASH", "tool.effect_done:1")]);
+    let continuation = edited_to_post(&daemon, http.url()).await;
+    daemon.wait_exit().expect("it dies at the point");
+    let daemon = home.daemon();
+    daemon
+        .wait_question("resolve_unknown", "did it happen")
+        .await;
+    let found = daemon
+        .get(&format!("/v1/continuations/{continuation}"))
+        .await;
+    assert_eq!(calls(&found)[0]["state"], "indeterminate", "{found:#}");
+    assert_eq!(calls(&found)[0]["attempts"], 1);
+}

@@ -218,6 +218,7 @@ async fn an_edit_keeps_the_question_under_a_new_digest() {
             args: serde_json::json!({"path": "b.txt"}),
             preview: "b.txt".to_owned(),
             access: leverframe::protocol::enums::Access::Write,
+            effect: Effect::Idempotent,
             risk: leverframe::protocol::enums::Risk::High,
             risk_reasons: Vec::new(),
             plan: leverframe::protocol::approval::PlanFacts::default(),
@@ -240,6 +241,11 @@ async fn an_edit_keeps_the_question_under_a_new_digest() {
     assert_eq!(
         (row.revision, row.digest.as_str(), row.state.as_str()),
         (2, "edited", "pending")
+    );
+    assert_eq!(
+        row.effect,
+        Effect::Idempotent,
+        "other arguments, another class"
     );
     assert!(matches!(
         p.world.ok(revise).await.outcome,

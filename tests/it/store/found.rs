@@ -84,6 +84,7 @@ async fn a_call_that_ran_before_it_had_to_ask_is_sound() {
                 args: serde_json::json!({}),
                 preview: "b.txt".to_owned(),
                 access: leverframe::protocol::enums::Access::Write,
+                effect: Effect::ReadOnly,
                 risk: leverframe::protocol::enums::Risk::Medium,
                 risk_reasons: Vec::new(),
                 plan: leverframe::protocol::approval::PlanFacts::default(),

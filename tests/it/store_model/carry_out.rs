@@ -4,7 +4,7 @@ use leverframe::clock::Timestamp;
 use leverframe::protocol::budget::{Limit, TurnLimits};
 use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::enums::{
-    ApprovalKind, DecisionScope, HookPoint, OutboxClass, ToolCallState,
+    ApprovalKind, DecisionScope, Effect, HookPoint, OutboxClass, ToolCallState,
 };
 use leverframe::protocol::hook::{HookNote, HookVerdict};
 use leverframe::store::commands::ask_budget::AskBudget;
@@ -279,7 +279,12 @@ impl System {
                     epoch,
                     approval,
                     reason: "stricter".to_owned(),
-                    call: Self::new_facts(*call, plan, model.channels[channel].version),
+                    call: Self::new_facts(
+                        *call,
+                        plan,
+                        model.calls[*call].effect,
+                        model.channels[channel].version,
+                    ),
                 })
                 .map(|()| Outcome::Done)
             }
@@ -624,13 +629,14 @@ impl System {
                 let (digest, _) = self.shown(*gate, *shown);
                 let row = &model.gates[*gate];
                 let (call, channel) = (row.call.unwrap_or_default(), row.channel);
-                let plan = model.calls.get(call).map_or(1, |call| call.plan);
+                let (plan, effect) = (model.calls.get(call))
+                    .map_or((1, Effect::ReadOnly), |call| (call.plan, call.effect));
                 let cards = self.cards(channel, *cards);
                 let report = self.write(ReviseApproval {
                     approval_id: self.gate(*gate),
                     digest,
                     by,
-                    call: Self::new_facts(call, plan, model.channels[channel].version),
+                    call: Self::new_facts(call, plan, effect, model.channels[channel].version),
                     preview: leverframe::protocol::approval::Preview::None,
                     taint: Vec::new(),
                     once_only: None,

@@ -3,8 +3,8 @@
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{PlanFacts, Preview, Requester};
 use leverframe::protocol::enums::{
-    Access, ApprovalKind, Autonomy, ChannelKind, DecisionKind, Risk, Surface, ToolCallState,
-    VerdictKind,
+    Access, ApprovalKind, Autonomy, ChannelKind, DecisionKind, Effect, Risk, Surface,
+    ToolCallState, VerdictKind,
 };
 use leverframe::protocol::ids::{
     ApprovalId, ContinuationId, ModelAttemptId, OutboxId, SessionId, ToolCallId,
@@ -324,11 +324,12 @@ impl System {
     }
 
     /// The facts of a call under its next plan.
-    pub(crate) fn new_facts(call: usize, plan: u32, version: u64) -> NewCallFacts {
+    pub(crate) fn new_facts(call: usize, plan: u32, effect: Effect, version: u64) -> NewCallFacts {
         NewCallFacts {
             args: serde_json::json!({"call": call, "plan": plan}),
             preview: "b.txt".to_owned(),
             access: Access::Write,
+            effect,
             risk: Risk::High,
             risk_reasons: Vec::new(),
             plan: PlanFacts::default(),
