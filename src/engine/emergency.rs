@@ -3,8 +3,9 @@
 //! Every model call, tool start and send asks here first.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::{MutexGuard, watch};
 
 use crate::clock::Timestamp;
 use crate::engine::lock::lock;
@@ -22,6 +23,10 @@ pub struct ActiveStop {
 #[derive(Debug)]
 pub struct Emergency {
     held: watch::Sender<Option<ActiveStop>>,
+    /// How often a stop was pressed. It changes under the lock of `held`.
+    presses: AtomicU64,
+    /// Held while a stop or a release is recorded, so that store and memory see them in one order.
+    recording: tokio::sync::Mutex<()>,
     quarantine: watch::Sender<bool>,
     /// A stop in force that could not be stored yet.
     unrecorded: Mutex<Option<SetEmergencyStop>>,
@@ -32,6 +37,8 @@ impl Emergency {
     pub fn new(held: Option<ActiveStop>) -> Self {
         Self {
             held: watch::Sender::new(held),
+            presses: AtomicU64::new(0),
+            recording: tokio::sync::Mutex::default(),
             quarantine: watch::Sender::new(false),
             unrecorded: Mutex::default(),
         }
@@ -52,19 +59,37 @@ impl Emergency {
         self.held.subscribe()
     }
 
-    /// Puts a stop in force. An earlier one stays as it is.
+    /// Puts a stop in force. An earlier one stays as it is, but a release that is under way does not end it any more.
     pub fn hold(&self, stop: ActiveStop) {
         self.held.send_if_modified(|held| {
+            self.presses.fetch_add(1, Ordering::SeqCst);
             let is_first = held.is_none();
             held.get_or_insert(stop);
             is_first
         });
     }
 
-    /// Ends a stop, and forgets that it was still to be recorded.
-    pub fn release(&self) {
-        lock(&self.unrecorded).take();
-        self.held.send_replace(None);
+    /// How often a stop was pressed: what a release has seen.
+    pub fn presses(&self) -> u64 {
+        self.presses.load(Ordering::SeqCst)
+    }
+
+    /// The right to record a stop or a release, until it is dropped. A stop is in force before it has this.
+    pub async fn recording(&self) -> MutexGuard<'_, ()> {
+        self.recording.lock().await
+    }
+
+    /// Ends a stop, and forgets that it was still to be recorded. False = one was pressed since `seen`: it stays.
+    pub fn release(&self, seen: u64) -> bool {
+        let mut is_released = false;
+        self.held.send_if_modified(|held| {
+            is_released = self.presses() == seen;
+            is_released && held.take().is_some()
+        });
+        if is_released {
+            lock(&self.unrecorded).take();
+        }
+        is_released
     }
 
     /// Keeps a stop that the full disk could not take.

@@ -103,12 +103,7 @@ pub async fn watch(engine: Engine) {
 
 /// Everything that gave up while nothing could be written is begun again.
 async fn go_on(engine: &Engine) {
-    let unrecorded = engine.emergency.take_unrecorded();
-    if let Some(stop) = unrecorded
-        && let Err(error) = engine.persist(stop).await
-    {
-        tracing::error!(%error, "the emergency stop is in force but not recorded");
-    }
+    record_stop(engine).await;
     engine.scheduler.deadlines_changed();
     match engine
         .store
@@ -121,5 +116,19 @@ async fn go_on(engine: &Engine) {
             }
         }
         Err(error) => tracing::error!(%error, "cannot read the pending work"),
+    }
+}
+
+/// Records the stop that the full disk could not take. No release is recorded meanwhile.
+async fn record_stop(engine: &Engine) {
+    let _recording = engine.emergency.recording().await;
+    let Some(stop) = engine.emergency.take_unrecorded() else {
+        return;
+    };
+    if let Err(error) = engine.store.write(stop.clone()).await {
+        tracing::error!(%error, "the emergency stop is in force but not recorded");
+        if matches!(error, StoreError::Full(_)) {
+            engine.emergency.record_later(stop);
+        }
     }
 }

@@ -40,22 +40,28 @@ pub async fn stop(
         Some(reason) if !reason.trim().is_empty() => format!("{}: {reason}", caller.actor.label()),
         Some(_) | None => caller.actor.label(),
     };
-    let since = engine.clock.now();
-    engine.emergency.hold(ActiveStop {
-        since,
+    let stop = ActiveStop {
+        since: engine.clock.now(),
         reason: reason.clone(),
-    });
-    engine.sessions.halt_all(Halt::Held);
-    engine.end_interpreters(None, "an emergency stop ended it");
+    };
+    let_go(engine, stop.clone());
     let record = SetEmergencyStop {
         held: Some(reason),
         by: caller.reference(),
         drop_full: true,
     };
-    let recorded = engine.store.write(record.clone()).await;
-    if matches!(recorded, Err(StoreError::Full(_))) {
-        engine.emergency.record_later(record);
-    }
+    let recorded = {
+        let _recording = engine.emergency.recording().await;
+        // A release that was recorded just now may have ended it; this stop comes after that one.
+        if !engine.is_held() {
+            let_go(engine, stop);
+        }
+        let recorded = engine.store.write(record.clone()).await;
+        if matches!(recorded, Err(StoreError::Full(_))) {
+            engine.emergency.record_later(record);
+        }
+        recorded
+    };
     engine.sessions.wait_for_turns(None, KILL_DEADLINE).await;
     recorded.map_err(|error| {
         let full = matches!(error, StoreError::Full(_));
@@ -68,6 +74,13 @@ pub async fn stop(
         }
     })?;
     announce(engine).await
+}
+
+/// Nothing starts any more, and what runs lets go.
+fn let_go(engine: &Engine, stop: ActiveStop) {
+    engine.emergency.hold(stop);
+    engine.sessions.halt_all(Halt::Held);
+    engine.end_interpreters(None, "an emergency stop ended it");
 }
 
 /// Releases the stop (and a quarantine) and says what happens to what waited: all of it in one transaction.
@@ -87,6 +100,8 @@ pub async fn release(
             twice.session_id
         )));
     }
+    let recording = engine.emergency.recording().await;
+    let seen = engine.emergency.presses();
     let quarantined = engine.emergency.is_quarantined();
     let drop = DropWaiting {
         waiting,
@@ -104,10 +119,17 @@ pub async fn release(
     let lifted = ReleaseQuarantine {
         by: caller.reference(),
     };
-    engine.emergency.take_unrecorded();
     engine.write((drop, (released, lifted))).await?;
-    engine.emergency.release();
+    let is_released = engine.emergency.release(seen);
     engine.emergency.set_quarantine(false);
+    std::mem::drop(recording);
+    if !is_released {
+        return Err(Problem::conflict(
+            "not released",
+            "another emergency stop was pressed meanwhile, and it is in force",
+        )
+        .hint("find out why, then release that one"));
+    }
     reconcile::begin(engine);
     for session in engine.read(|reader| reader.sessions_with_pending()).await? {
         engine.wake(session);

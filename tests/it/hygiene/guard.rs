@@ -212,7 +212,7 @@ async fn nothing_runs_by_itself_while_held_and_it_runs_when_released() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert_eq!(world.count("SELECT count(*) FROM hygiene_runs").await, 0);
-    engine.emergency.release();
+    assert!(engine.emergency.release(engine.emergency.presses()));
     while world
         .count("SELECT count(*) FROM hygiene_runs WHERE state = 'done'")
         .await

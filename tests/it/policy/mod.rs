@@ -1,5 +1,6 @@
 //! Properties of the policy: the order of SPEC A3, and that taint, lists and levels never widen what is forbidden.
 
+mod races;
 mod risk;
 
 use leverframe::clock::Timestamp;
