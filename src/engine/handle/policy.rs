@@ -11,6 +11,7 @@ use crate::protocol::mcp::{covers_servers, server_of};
 use crate::protocol::policy::{Policy, PolicyPatch};
 use crate::protocol::problem::Problem;
 use crate::store::commands::set_policy::SetPolicy;
+use crate::store::error::StoreError;
 
 /// Seconds that `full` holds when nothing else is said.
 const FULL_SECONDS: u64 = 3600;
@@ -47,7 +48,8 @@ pub async fn set(
     let settings = engine.channel(&channel)?;
     let name = channel.clone();
     let policy = engine.read(move |reader| reader.policy(&name)).await?;
-    if raises(&policy, &patch) && !people::has_scope(&caller.actor, Scope::Admin) {
+    let may_raise = people::has_scope(&caller.actor, Scope::Admin);
+    if raises(&policy, &patch) && !may_raise {
         return Err(Problem::forbidden(
             "not allowed to raise",
             format!(
@@ -57,6 +59,15 @@ pub async fn set(
         ));
     }
     check_lists(engine, &patch)?;
+    // What was judged is this version. Another one, which somebody made meanwhile, must not get the change.
+    if patch
+        .if_version
+        .is_some_and(|version| version != policy.version)
+    {
+        let current = policy.version;
+        return Err(StoreError::VersionConflict { current }.into());
+    }
+    let judged = (!may_raise).then_some(policy.version);
     let expires_at =
         expiry(settings, &patch)?.map(|seconds| engine.clock.now().plus_seconds(seconds as i64));
     engine
@@ -67,7 +78,7 @@ pub async fn set(
             auto_approve: patch.auto_approve,
             block: patch.block,
             always_ask: patch.always_ask,
-            if_version: patch.if_version,
+            if_version: patch.if_version.or(judged),
             by: caller.reference(),
         })
         .await?;
