@@ -144,6 +144,9 @@ pub(crate) fn settle_raise(
             policy.autonomy = raised.autonomy;
             policy.expires_at = None;
             policy.reverts_to = None;
+        } else {
+            // The temporary level ends in the one that was approved now.
+            policy.reverts_to = policy.reverts_to.map(|level| level.max(raised.autonomy));
         }
         with(
             &mut policy.auto_approve,

@@ -423,3 +423,54 @@ async fn a_lowered_baseline_applies_and_a_raised_one_asks() {
     assert_eq!(due.policies[0].1.autonomy, Autonomy::Supervised);
     world.sound().await;
 }
+
+#[tokio::test]
+async fn a_raise_that_is_approved_during_a_temporary_level_holds_after_it() {
+    let world = World::new().await;
+    world
+        .ok(SetPolicy {
+            channel: "team".to_owned(),
+            autonomy: Some(Autonomy::Full),
+            expires_at: Some(START.plus_seconds(60)),
+            auto_approve: None,
+            block: None,
+            always_ask: None,
+            if_version: None,
+            by: by("anna"),
+        })
+        .await;
+    world
+        .ok(EnsureChannel {
+            name: "team".to_owned(),
+            kind: ChannelKind::Telegram,
+            baseline: Baseline {
+                autonomy: Autonomy::SemiAuto,
+                ..baseline()
+            },
+        })
+        .await;
+    let waiting = world
+        .store
+        .read(|reader| {
+            reader.approvals(
+                &leverframe::store::queries::approvals::ApprovalFilter::default(),
+                &leverframe::protocol::snapshot::PageRequest::default(),
+            )
+        })
+        .await
+        .unwrap()
+        .items;
+    let command = world
+        .decide_command(waiting[0].id, DecisionKind::Approve, "anna")
+        .await;
+    world.ok(command).await;
+    let policy = async || {
+        let read = world.store.read(|reader| reader.policy("team")).await;
+        let policy = read.unwrap();
+        (policy.autonomy, policy.reverts_to)
+    };
+    assert_eq!(policy().await, (Autonomy::Full, Some(Autonomy::SemiAuto)));
+    world.ok(expire(START.plus_seconds(60))).await;
+    assert_eq!(policy().await, (Autonomy::SemiAuto, None));
+    world.sound().await;
+}

@@ -426,6 +426,8 @@ impl Model {
                         policy.autonomy = raised;
                         policy.expires = None;
                         policy.reverts = None;
+                    } else {
+                        policy.reverts = policy.reverts.map(|level| level.max(raised));
                     }
                     self.new_version(asked.channel);
                 }
