@@ -286,6 +286,10 @@ impl WriteCommand for EndSend {
                     },
                 )
             }
+            // Nobody needs it any more, and nobody is asked whether it arrived.
+            SendOutcome::Unknown { detail } if part.class == OutboxClass::Progress => {
+                settle_lost(tx, &mut part, detail).map(drop)
+            }
             SendOutcome::Unknown { detail } if part.repeats_safely(tx.now) => {
                 Self::repeat(tx, &mut part, detail)
             }

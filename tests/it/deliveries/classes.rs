@@ -198,6 +198,15 @@ async fn a_word_about_progress_is_dropped_after_a_minute_or_with_its_answer() {
     let world = world.crash().await;
     assert_eq!(states(&world).await, [OutboxState::Superseded]);
     world.sound().await;
+    // So is one whose platform gave no answer, and nobody is asked about it.
+    let world = World::new().await;
+    let (_, id) = world.running("chat").await;
+    let word = notice(&world, OutboxClass::Progress, Some(id)).await;
+    begin(&world, word, SendIdempotency::None).await;
+    end(&world, word, lost()).await;
+    assert_eq!(states(&world).await, [OutboxState::Superseded]);
+    assert!(asked(&world).await.is_empty());
+    world.sound().await;
 }
 
 /// An answer of one part whose only send was begun with this offered.

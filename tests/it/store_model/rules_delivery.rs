@@ -169,6 +169,9 @@ impl Model {
                 self.parts[part].not_before = Some(self.now + seconds * 1000);
             }
             Sent::Never => self.move_part(part, OutboxState::Failed)?,
+            Sent::Unknown(_) if self.parts[part].class == OutboxClass::Progress => {
+                self.move_part(part, OutboxState::Superseded)?;
+            }
             Sent::Unknown(_) if self.repeats(part, self.parts[part].offer) => {
                 self.repeat(part)?;
                 self.send_later(part);
