@@ -37,6 +37,7 @@ pub mod interpreters;
 pub mod known_tokens;
 pub mod leftovers;
 pub mod listener;
+pub mod live_output;
 pub mod lock;
 pub mod log_lines;
 pub mod maintenance;

@@ -25,7 +25,7 @@ const LINGER: Duration = Duration::from_millis(500);
 const GIVE_UP: Duration = Duration::from_millis(700);
 /// Time between pieces of output for people watching.
 const PIECES: Duration = Duration::from_millis(100);
-/// Most bytes of one piece; what comes between is dropped.
+/// Most bytes of one piece; what comes between is dropped, to the end of its line.
 const PIECE: usize = 4096;
 
 /// How a program ended.
@@ -206,7 +206,7 @@ pub async fn run(
             () = tokio::time::sleep_until(pieces.next()), if pieces.is_pending() => pieces.flush(host),
         }
     }
-    pieces.flush(host);
+    pieces.finish(host);
     let ended = match (killed_as, status) {
         (Some(ended), _) => ended,
         (None, Some(Ok(status))) => ProcessEnd::Exited(status),
@@ -263,6 +263,10 @@ impl Stream {
 /// Output on its way to people watching, at a bounded rate.
 pub(super) struct Pieces {
     pending: Vec<u8>,
+    /// Whether something behind `pending` was dropped.
+    is_cut: bool,
+    /// Whether the rest of a line is dropped: it may be the end of a secret whose beginning was dropped.
+    is_skipping: bool,
     next: Instant,
 }
 
@@ -270,6 +274,8 @@ impl Default for Pieces {
     fn default() -> Self {
         Self {
             pending: Vec::new(),
+            is_cut: false,
+            is_skipping: false,
             next: Instant::now(),
         }
     }
@@ -277,9 +283,21 @@ impl Default for Pieces {
 
 impl Pieces {
     /// Takes what was written.
-    pub(super) fn take(&mut self, bytes: &[u8], output: &mut BoundedOutput) {
+    pub(super) fn take(&mut self, mut bytes: &[u8], output: &mut BoundedOutput) {
         output.push(bytes);
+        if self.is_cut {
+            return;
+        }
+        if self.is_skipping {
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let Some(rest) = end.and_then(|end| bytes.get(end + 1..)) else {
+                return;
+            };
+            self.is_skipping = false;
+            bytes = rest;
+        }
         let room = PIECE.saturating_sub(self.pending.len()).min(bytes.len());
+        self.is_cut = room < bytes.len();
         self.pending.extend_from_slice(&bytes[..room]);
     }
 
@@ -293,12 +311,30 @@ impl Pieces {
         self.next
     }
 
-    /// Shows it.
+    /// Shows it, but for a last character that is not whole yet.
     pub(super) fn flush(&mut self, host: &dyn ToolHost) {
+        let last = self.pending.utf8_chunks().last();
+        let unfinished = last.map_or(0, |chunk| chunk.invalid().len());
+        let rest = self.pending.split_off(self.pending.len() - unfinished);
+        let shown = std::mem::replace(&mut self.pending, rest);
+        if !shown.is_empty() {
+            host.progress(&String::from_utf8_lossy(&shown));
+        }
+        if self.is_cut {
+            self.pending.clear();
+            self.is_cut = false;
+            self.is_skipping = true;
+            host.omitted();
+        }
+        self.next = Instant::now() + PIECES;
+    }
+
+    /// Shows what is left at the end.
+    pub(super) fn finish(&mut self, host: &dyn ToolHost) {
+        self.flush(host);
         if self.is_pending() {
             host.progress(&String::from_utf8_lossy(&self.pending));
             self.pending.clear();
         }
-        self.next = Instant::now() + PIECES;
     }
 }

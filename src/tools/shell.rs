@@ -20,7 +20,7 @@ use crate::tools::execute_command::system_program;
 use crate::tools::guard::Guard;
 use crate::tools::output::{BoundedOutput, first};
 use crate::tools::place::ExecutableDirectory;
-use crate::tools::process::RunningProcess;
+use crate::tools::process::{Pieces, RunningProcess};
 use crate::tools::sandbox::{Program, Sandbox};
 use crate::tools::terminal::Terminal;
 use crate::tools::tool::ToolHost;
@@ -46,9 +46,8 @@ const KILLED: Duration = Duration::from_millis(200);
 const RETYPE: Duration = Duration::from_millis(100);
 /// Commands in a chain that are killed before the whole shell is.
 const KILLS: u32 = 3;
-/// Time between pieces of output for people watching, and most bytes of one.
+/// Time between pieces of output for people watching.
 const PIECES: Duration = Duration::from_millis(100);
-const PIECE: usize = 4096;
 /// Most bytes of what bash says of its jobs.
 const MAX_JOBS: usize = 4096;
 
@@ -485,7 +484,7 @@ struct ScreenState {
     output: BoundedOutput,
     strip: StripBytes,
     /// For people watching.
-    piece: Vec<u8>,
+    pieces: Pieces,
     /// The last byte, as it came.
     last: Option<u8>,
     is_closed: bool,
@@ -512,7 +511,7 @@ impl Screen {
         let ScreenState {
             output,
             strip,
-            piece,
+            pieces,
             last,
             is_closed,
         } = &mut *state;
@@ -523,24 +522,19 @@ impl Screen {
             let plain: Vec<u8> = (plain.iter())
                 .map(|byte| if *byte == b'\r' { b'\n' } else { *byte })
                 .collect();
-            output.push(&plain);
-            let room = PIECE.saturating_sub(piece.len()).min(plain.len());
-            piece.extend_from_slice(plain.get(..room).unwrap_or_default());
+            pieces.take(&plain, output);
         }
         drop(state);
         self.changed.notify_one();
     }
 
     fn show(&self, host: &dyn ToolHost) {
-        let piece = std::mem::take(&mut self.state().piece);
-        if !piece.is_empty() {
-            host.progress(&String::from_utf8_lossy(&piece));
-        }
+        self.state().pieces.flush(host);
     }
 
     fn take(&self) -> BoundedOutput {
         let mut state = self.state();
-        state.piece.clear();
+        state.pieces = Pieces::default();
         std::mem::take(&mut state.output)
     }
 }

@@ -264,6 +264,9 @@ pub trait ToolHost: Send + Sync {
     /// Output so far, for people watching. Decorative: may be dropped.
     fn progress(&self, text: &str);
 
+    /// Some of the output is left out between what was shown and what is shown next, which begins a line.
+    fn omitted(&self) {}
+
     /// The text of an artifact that this conversation refers to; else why not, for the model.
     async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
         Err(format!("there is no {} here", hash.reference()))

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::interpreters;
+use crate::engine::live_output::LiveOutput;
 use crate::engine::turn::evaluate::run_context;
 use crate::protocol::enums::{InterpreterKind, SessionState};
 use crate::protocol::event::EventBody;
@@ -32,14 +33,24 @@ const AUDITED: usize = 4096;
 struct Person<'a> {
     engine: &'a Engine,
     session: SessionId,
+    output: LiveOutput,
+}
+
+impl Person<'_> {
+    fn show(&self, text: String) {
+        let body = EventBody::ShellOutput { text };
+        self.engine.publish(Some(self.session), None, body);
+    }
 }
 
 #[async_trait]
 impl ToolHost for Person<'_> {
     fn progress(&self, text: &str) {
-        let text = self.engine.redactor.redact(text).into_owned();
-        let body = EventBody::ShellOutput { text };
-        self.engine.publish(Some(self.session), None, body);
+        self.output.push(text, |text| self.show(text));
+    }
+
+    fn omitted(&self) {
+        self.output.omit(|text| self.show(text));
     }
 
     fn is_person(&self) -> bool {
@@ -206,6 +217,7 @@ impl AttendedCommand {
         let person = Person {
             engine,
             session: self.session.id,
+            output: LiveOutput::new(&engine.redactor),
         };
         let context = ToolContext {
             journal: Arc::new(NoJournal),
@@ -220,6 +232,7 @@ impl AttendedCommand {
             )
         };
         let outcome = tool.execute(&context, &self.args).await;
+        person.output.finish(|text| person.show(text));
         change.end();
         Ok(outcome)
     }

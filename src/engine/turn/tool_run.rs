@@ -20,6 +20,7 @@ use crate::engine::core::Engine;
 use crate::engine::datasets;
 use crate::engine::handle::agent_jobs;
 use crate::engine::hooks::turn as hooks;
+use crate::engine::live_output::LiveOutput;
 use crate::engine::mcp;
 use crate::engine::reconcile;
 use crate::engine::skills;
@@ -69,16 +70,17 @@ struct LiveHost<'a> {
     engine: Engine,
     rows: &'a TurnRows,
     row: &'a CallRow,
+    output: LiveOutput,
 }
 
 #[async_trait]
 impl ToolHost for LiveHost<'_> {
     fn progress(&self, text: &str) {
-        let body = EventBody::ToolOutput {
-            call_id: self.row.call.id,
-            text: self.engine.redactor.redact(text).into_owned(),
-        };
-        self.engine.publish_of(self.rows, body);
+        self.output.push(text, |text| self.show(text));
+    }
+
+    fn omitted(&self) {
+        self.output.omit(|text| self.show(text));
     }
 
     async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
@@ -194,6 +196,12 @@ impl ToolHost for LiveHost<'_> {
 }
 
 impl LiveHost<'_> {
+    fn show(&self, text: String) {
+        let call_id = self.row.call.id;
+        let body = EventBody::ToolOutput { call_id, text };
+        self.engine.publish_of(self.rows, body);
+    }
+
     /// The session is tainted before the model reads what taints it.
     async fn read_dataset(&self, dataset: &Dataset) -> Result<(), String> {
         let taint = TaintSession {
@@ -501,6 +509,7 @@ async fn carry_out(
         engine: engine.clone(),
         rows,
         row,
+        output: LiveOutput::new(&engine.redactor),
     };
     let change = tool_cache::begin_change(engine, row, &workspace);
     let started = Instant::now();
@@ -520,6 +529,7 @@ async fn carry_out(
             )
         };
         let mut outcome = execute(tool.as_ref(), &context, &row.call.args, limit).await;
+        host.output.finish(|text| host.show(text));
         crash_point!("tool.effect_done");
         let lost = outcome.disposition == EffectDisposition::Unknown && !kill.is_cancelled();
         let cancel = kill.child_token();
@@ -530,9 +540,11 @@ async fn carry_out(
         if lost && row.call.effect == Effect::Keyed && key_lives(tool.spec(), started) {
             // The same run once more: under the same key it is the first one, if that one happened.
             outcome = execute(tool.as_ref(), &context, &row.call.args, limit).await;
+            host.output.finish(|text| host.show(text));
             crash_point!("tool.effect_done");
         } else if lost && row.call.effect == Effect::Reconcilable && !engine.is_held() {
             let probe = reconcile::bounded(tool.as_ref(), &context, &row.call.args, &cancel).await;
+            host.output.finish(|text| host.show(text));
             outcome = looked_up(engine, outcome, probe);
         }
         outcome

@@ -257,8 +257,13 @@ impl Progress {
             if let Some(message) = &news.message {
                 text = format!("{text}: {message}");
             }
-            text.truncate(text.floor_char_boundary(MAX_PROGRESS));
-            caller.progress(&format!("{text}\n"));
+            if text.len() > MAX_PROGRESS {
+                text.truncate(text.floor_char_boundary(MAX_PROGRESS));
+                caller.progress(&text);
+                caller.omitted();
+            } else {
+                caller.progress(&format!("{text}\n"));
+            }
         }
         true
     }

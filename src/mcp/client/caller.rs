@@ -13,6 +13,9 @@ pub trait Caller: Send + Sync {
     /// What the server says of its progress. Decorative: may be dropped.
     fn progress(&self, text: &str);
 
+    /// The rest of what was shown is left out.
+    fn omitted(&self) {}
+
     /// A person's answer to a question: the text of a choice where there are choices. Else why there is none.
     async fn ask(&self, question: &str, choices: &[String]) -> Result<String, String>;
 }

@@ -47,6 +47,15 @@ impl Seam {
         self.shapes.push(&decided)
     }
 
+    /// Something of the text is left out here; what can be shown by now, redacted. The beginning of a registered secret
+    /// that is cut off here is taken out, and `…` stands for what is left out.
+    pub fn omit(&mut self) -> String {
+        let held = std::mem::take(&mut self.held);
+        let clean = self.redactor.without_registered(&held);
+        let cut = self.redactor.without_beginning(&clean).into_owned();
+        self.shapes.push(&cut) + &self.shapes.push("…\n")
+    }
+
     /// The end of the text; the rest of it, redacted.
     pub fn finish(&mut self, end: End) -> String {
         let held = std::mem::take(&mut self.held);

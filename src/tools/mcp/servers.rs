@@ -304,6 +304,10 @@ impl Caller for OfHost<'_> {
         self.host.progress(text);
     }
 
+    fn omitted(&self) {
+        self.host.omitted();
+    }
+
     async fn ask(&self, question: &str, choices: &[String]) -> Result<String, String> {
         let asked_by = format!("the tool server {}", self.server);
         self.host.ask(&asked_by, question, choices).await

@@ -322,7 +322,7 @@ impl PythonInterpreter {
                 () = tokio::time::sleep_until(pieces.next()), if pieces.is_pending() => pieces.flush(host),
             }
         };
-        pieces.flush(host);
+        pieces.finish(host);
         RanCell {
             ended,
             interrupt,

@@ -15,6 +15,7 @@ mod demo_risks;
 mod health;
 mod http;
 mod large_calls;
+mod live_output;
 mod logs;
 mod nul;
 #[cfg(target_os = "linux")]

@@ -160,3 +160,23 @@ fn a_long_block_is_redacted_in_good_time() {
     assert_eq!(out, REDACTED);
     assert!(started.elapsed() < std::time::Duration::from_secs(20));
 }
+
+#[test]
+fn what_is_left_out_takes_the_beginning_of_a_secret_with_it() {
+    let mut seam = Seam::new(redactor());
+    let mut shown = seam.push("a line\nthe key is correct-ho");
+    shown += &seam.omit();
+    shown += &seam.push("the next line\n");
+    shown += &seam.finish(End::BrokenOff);
+    assert_eq!(
+        shown,
+        format!("a line\nthe key is {REDACTED}…\nthe next line\n")
+    );
+    // A key in many lines goes on behind what is left out.
+    let mut seam = Seam::new(redactor());
+    let mut shown = seam.push("-----BEGIN PRIVATE KEY-----\nMIIE\n");
+    shown += &seam.omit();
+    shown += &seam.push("AAAA\n-----END PRIVATE KEY-----\nthe rest\n");
+    shown += &seam.finish(End::BrokenOff);
+    assert_eq!(shown, format!("{REDACTED}\nthe rest\n"));
+}
