@@ -55,11 +55,14 @@ pub fn settle(engine: &Engine, report: &DecideReport) {
     }
 }
 
-/// What follows from a decision beside its turn: readers see whom somebody new may talk to, and too many denials in a
-/// row pause the conversation.
+/// What follows from a decision beside its turn: readers see whom somebody new may talk to and what the day may cost
+/// now, and too many denials in a row pause the conversation.
 pub async fn follow_up(engine: &Engine, approval: &Approval, decision: DecisionKind) {
     if approval.kind == ApprovalKind::Pairing {
         views::announce_channel(engine, &approval.channel).await;
+    }
+    if approval.kind == ApprovalKind::Budget && decision == DecisionKind::Approve {
+        views::announce_engine(engine).await;
     }
     if approval.kind == ApprovalKind::ServerPin
         && let Err(problem) = mcp::settled(engine, &approval.requester.display).await

@@ -1,9 +1,19 @@
 //! What a call is reserved at, which limits hold, and what people are asked.
 
+use leverframe::clock::Day;
 use leverframe::engine::budget;
+use leverframe::engine::views::announce_if_changed;
+use leverframe::protocol::command::DecisionRequest;
+use leverframe::protocol::enums::{ApprovalKind, DecisionKind};
+use leverframe::protocol::event::EventBody;
+use leverframe::protocol::request::{Command, Decide};
+use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::reserve_model::BudgetStop;
 use leverframe::store::input::BudgetKind;
 use proptest::prelude::*;
+
+use crate::support::daemon::DEADLINE;
+use crate::support::world::{START, World, approval, submit};
 
 fn stop(kind: BudgetKind, limit: f64, used: f64, asked: f64) -> BudgetStop {
     BudgetStop {
@@ -71,4 +81,60 @@ proptest! {
             prop_assert!(most >= plain);
         }
     }
+}
+
+#[tokio::test]
+async fn what_a_person_adds_to_the_day_is_announced() {
+    let world = World::new().await;
+    let engine = world.engine("[budgets.day]\nmax_cost_usd = 5.0\n");
+    let (_, turn) = world.running("chat").await;
+    let question = approval(ApprovalKind::Budget, "budget");
+    let (gate, digest) = (question.id, question.digest.clone());
+    world
+        .ok(AskBudget {
+            continuation_id: turn,
+            epoch: world.epoch(),
+            budget: BudgetKind::DayCost,
+            extra: Some(2.5),
+            day: Some(Day::local(START).0),
+            limit: 5.0,
+            used: 4.9,
+            approval: question,
+            active_ms: 0,
+        })
+        .await;
+    let mut events = world.store.subscribe();
+    let decide = Decide {
+        approval_id: gate,
+        decision: DecisionRequest::new(DecisionKind::Approve, digest),
+    };
+    submit(&engine, Command::Decide(decide)).await.unwrap();
+    let announced = async {
+        loop {
+            if let EventBody::EngineState { engine } = &events.recv().await.unwrap().body {
+                return engine.budget_today_usd;
+            }
+        }
+    };
+    let limit = tokio::time::timeout(DEADLINE, announced).await;
+    assert_eq!(limit.expect("the engine is announced"), Some(7.5));
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_new_day_is_announced_with_what_is_left_of_it() {
+    let world = World::new().await;
+    let engine = world.engine("[budgets.day]\nmax_cost_usd = 5.0\n");
+    announce_if_changed(&engine).await;
+    let mut events = world.store.subscribe();
+    announce_if_changed(&engine).await;
+    assert!(events.try_recv().is_err(), "nothing has changed");
+    world.clock.advance_millis(24 * 3_600_000);
+    announce_if_changed(&engine).await;
+    let told = events.try_recv().expect("the new day is announced");
+    let EventBody::EngineState { engine: status } = &told.body else {
+        panic!("{told:?}");
+    };
+    assert_eq!(status.budget_today_usd, Some(5.0));
+    engine.stop().await;
 }
