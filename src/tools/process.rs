@@ -286,10 +286,11 @@ impl Pieces {
     pub(super) fn take(&mut self, mut bytes: &[u8], output: &mut BoundedOutput) {
         output.push(bytes);
         if self.is_cut {
+            self.drop_bytes(bytes);
             return;
         }
         if self.is_skipping {
-            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let end = bytes.iter().position(|byte| ends_line(*byte));
             let Some(rest) = end.and_then(|end| bytes.get(end + 1..)) else {
                 return;
             };
@@ -297,8 +298,16 @@ impl Pieces {
             bytes = rest;
         }
         let room = PIECE.saturating_sub(self.pending.len()).min(bytes.len());
-        self.is_cut = room < bytes.len();
-        self.pending.extend_from_slice(&bytes[..room]);
+        let (shown, dropped) = bytes.split_at(room);
+        self.is_cut = !dropped.is_empty();
+        self.drop_bytes(dropped);
+        self.pending.extend_from_slice(shown);
+    }
+
+    fn drop_bytes(&mut self, dropped: &[u8]) {
+        if let Some(last) = dropped.last() {
+            self.is_skipping = !ends_line(*last);
+        }
     }
 
     /// Whether something waits to be shown.
@@ -323,7 +332,6 @@ impl Pieces {
         if self.is_cut {
             self.pending.clear();
             self.is_cut = false;
-            self.is_skipping = true;
             host.omitted();
         }
         self.next = Instant::now() + PIECES;
@@ -337,4 +345,9 @@ impl Pieces {
             self.pending.clear();
         }
     }
+}
+
+/// Whether a byte ends a line, or begins it anew.
+fn ends_line(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
 }
