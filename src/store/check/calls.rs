@@ -17,12 +17,18 @@ pub(crate) const RULES: &[Rule] = &[
          WHERE t.attempts > 0 AND json_extract(n.value, '$.verdict') IN ('cancel', 'failed')
             AND NOT json_extract(n.value, '$.at_start') AND NOT json_extract(n.value, '$.dry_run')"),
     query("I9", "non-idempotent call started again without a person's word", "tool_calls", Subject::Call,
-        // What can be looked up is run again when the other side says that it did not happen.
+        // What can be looked up is run again when the other side says that it did not happen. A call that a person edited
+        // after a harmless start has that person's approval.
         "SELECT t.id FROM tool_calls t LEFT JOIN (
             SELECT tool_call_id, count(*) AS n, sum(json_extract(decision_body, '$.surface') <> 'engine') AS persons
             FROM approvals WHERE kind = 'resolve_unknown' AND decision = 'run_again' GROUP BY tool_call_id
-         ) p ON p.tool_call_id = t.id
-         WHERE t.attempts > 1 + CASE t.effect WHEN 'non_idempotent' THEN coalesce(p.persons, 0)
+         ) p ON p.tool_call_id = t.id LEFT JOIN (
+            SELECT a.call_id, count(*) AS n FROM tool_attempts a JOIN approvals e ON e.id = a.approval_id
+            WHERE a.attempt > 1 AND e.kind = 'execute' AND json_extract(e.decision_body, '$.surface') <> 'engine'
+            GROUP BY a.call_id
+         ) later ON later.call_id = t.id
+         WHERE t.attempts > 1 + CASE t.effect
+            WHEN 'non_idempotent' THEN max(coalesce(p.persons, 0), coalesce(later.n, 0))
             WHEN 'reconcilable' THEN coalesce(p.n, 0) ELSE t.attempts END"),
     query("I10", "attempt with another key than its call", "tool_attempts", Subject::Call,
         "SELECT a.call_id FROM tool_attempts a JOIN tool_calls t ON t.id = a.call_id

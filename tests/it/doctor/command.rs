@@ -217,7 +217,7 @@ async fn facts_come_with_a_fix_each_and_never_with_a_key() {
             &format!("schema {}, ", leverframe::store::schema::SCHEMA_VERSION),
         ),
         ("epoch", "1"),
-        ("crashes", "clean end"),
+        ("crashes", "no start after a crash"),
         ("audit head", ":"),
         ("provider local", "key present"),
     ] {
