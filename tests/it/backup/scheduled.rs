@@ -200,13 +200,13 @@ async fn one_with_damaged_content_never_counts() {
     // After a clean end the next start looks at no row either.
     assert!(one_later(&home, 0).await.terminate().success());
     let good = files(&home);
-    // Writing a backup does not look at every row.
+    // The copy is looked at before it is a backup.
     let daemon = changed(
         &home,
         "PRAGMA ignore_check_constraints = ON;
          INSERT INTO budget_grants (approval_id, budget, day, amount, at) VALUES (zeroblob(15), 'day_cost', 1, 1, 1)",
     );
-    wait(&daemon, "fail", "did not pass its check").await;
+    wait(&daemon, "fail", "the copy is not sound").await;
     // The good one is still there, and nothing of the other.
     assert_eq!(files(&home), good);
     let text = scrape(&daemon).await;
