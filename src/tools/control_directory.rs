@@ -95,7 +95,7 @@ impl ControlDirectory {
         Some(bytes)
     }
 
-    /// Everything in it, at most [`MOST_NAMES`]. Blocks.
+    /// Everything in it, at most 100 000 names. Blocks.
     pub fn names(&self) -> Vec<OsString> {
         let entries = Dir::read_from(&self.opened).into_iter().flatten().flatten();
         entries
