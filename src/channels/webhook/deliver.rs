@@ -118,8 +118,8 @@ impl Waiters {
         said
     }
 
-    /// Takes back what a caller did not get. Replies and notices come again when the caller repeats its message; cards
-    /// are for the next request of their conversation.
+    /// Takes back what a caller did not get. Replies, notices and files come again when the caller repeats its message.
+    /// Cards are for the next request of their conversation.
     pub fn put_back(&self, messages: Vec<OutgoingMessage>) {
         for message in messages {
             let is_card = match &message.content {
