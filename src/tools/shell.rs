@@ -392,10 +392,10 @@ impl Shell {
     async fn comes_back(&self, within: Duration) -> bool {
         let deadline = Instant::now() + within;
         while Instant::now() < deadline {
-            let next = Instant::now() + RETYPE;
             sleep(LOOK).await;
             // Something there may be in the way of what bash writes.
             let _ = self.files(ControlDirectory::clear).await;
+            let next = Instant::now() + RETYPE;
             if self.has_ended() || self.type_in(self.completion()).await.is_err() {
                 return false;
             }
