@@ -31,7 +31,8 @@ use crate::store::commands::retry_compaction::RetryCompaction;
 use crate::store::commands::settle_abandoned_calls::SettleAbandonedCalls;
 use crate::store::error::StoreError;
 use crate::store::input::CompactionCall;
-use crate::store::queries::compactions::{Compactable, OldTurn, Reach};
+use crate::store::queries::compactions::{Compactable, Reach};
+use crate::store::queries::history::OldTurn;
 
 /// Why a session is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,38 +198,56 @@ async fn prepare(
     };
     let reach = Reach {
         counted: newest + beyond.max(MOST_TURNS) + 1,
-        oldest: MOST_TURNS,
+        oldest: 0,
         newest,
     };
     let epoch = engine.store.epoch();
-    let found = engine
-        .store
-        .read(move |reader| reader.compactable(session, epoch, reach))
-        .await?;
-    if !found.lives {
-        return Ok(Err(Pass::Nothing));
-    }
-    if found.running {
-        return Ok(Err(Pass::UnderWay));
-    }
-    let ratio = found.estimate_ratio.unwrap_or(1.0);
     let along = HistoryRoom { least, history };
-    let prefix = prefix_tokens(engine, &found.channel, rows.preferences.as_deref(), ratio)?;
-    let fill = fill(&found, &own, along, prefix, room(&own_profile), ratio);
-    let turns = match occasion {
-        Occasion::Asked => plan::asked(&fill),
-        Occasion::TurnEnded if !rested(engine, &found) => None,
-        Occasion::TurnEnded => plan::due(
-            &fill,
-            Thresholds {
-                share: settings.compaction_share,
-                beyond,
-            },
-        ),
+    let thresholds = Thresholds {
+        share: settings.compaction_share,
+        beyond,
     };
-    let Some(turns) = turns else {
-        return Ok(Err(Pass::Nothing));
+    let due = |found: &Compactable| -> Result<Result<Due, Pass>, StoreError> {
+        if !found.lives {
+            return Ok(Err(Pass::Nothing));
+        }
+        if found.running {
+            return Ok(Err(Pass::UnderWay));
+        }
+        let ratio = found.estimate_ratio.unwrap_or(1.0);
+        let prefix = prefix_tokens(engine, &found.channel, rows.preferences.as_deref(), ratio)?;
+        let fill = fill(found, &own, along, prefix, room(&own_profile), ratio);
+        let turns = match occasion {
+            Occasion::Asked => plan::asked(&fill),
+            Occasion::TurnEnded if !rested(engine, found) => None,
+            Occasion::TurnEnded => plan::due(&fill, thresholds),
+        };
+        Ok(turns.ok_or(Pass::Nothing).map(|turns| Due {
+            fill,
+            turns,
+            prefix,
+            ratio,
+        }))
     };
+    // Most turns make nothing due. So the oldest turns are read only where something is.
+    let mut oldest = 0;
+    let (found, due) = loop {
+        let found = engine
+            .store
+            .read(move |reader| reader.compactable(session, epoch, Reach { oldest, ..reach }))
+            .await?;
+        match due(&found)? {
+            Err(pass) => return Ok(Err(pass)),
+            Ok(due) if oldest > 0 => break (found, due),
+            Ok(_) => oldest = MOST_TURNS,
+        }
+    };
+    let Due {
+        fill,
+        turns,
+        prefix,
+        ratio,
+    } = due;
     let name = settings.compaction_model.clone().unwrap_or(own);
     let (model, model_id) = match engine.models.limited(&name) {
         Ok(found) => found,
@@ -275,6 +294,16 @@ async fn prepare(
         tokens_left: prefix + fill.sent.iter().sum::<u64>() - gone,
         channel: found.channel,
     }))
+}
+
+/// How full a session is, and how many of its oldest turns go.
+struct Due {
+    fill: Fill,
+    turns: usize,
+    /// Estimated tokens of what is sent before the history.
+    prefix: u64,
+    /// Real input tokens per estimated one.
+    ratio: f64,
 }
 
 fn prefix_tokens(

@@ -1,27 +1,15 @@
 //! Summaries and compactions: what they say, and what a compaction is decided by.
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::Requester;
 use crate::protocol::enums::SessionState;
 use crate::protocol::ids::{CompactionId, SessionId};
 use crate::protocol::memory::{Compaction, SessionMemory, Summary};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
-use crate::store::queries::history::Exchange;
+use crate::store::queries::history::{Exchange, OldTurn, ReadFrom, at_most, read_turns};
 use crate::store::queries::page::read_page;
-use crate::store::queries::steps::load_steps;
-use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
-use crate::store::rows::requester;
 use crate::store::sql::{Connection, Row, Statements, columns, params};
-
-/// A turn that can be put away.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OldTurn {
-    pub requester: Requester,
-    /// What was said and done.
-    pub exchange: Exchange,
-}
 
 /// What a compaction of a session is decided by and made from, as of one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,42 +158,11 @@ impl Reader<'_> {
         &self,
         session: SessionId,
         covered: i64,
-        order: &str,
+        from: ReadFrom,
         limit: usize,
     ) -> Result<Vec<OldTurn>, StoreError> {
-        let heads = self.conn.rows(
-            &format!(
-                "SELECT c.id, coalesce(c.sent_text, c.text) AS sent_text, c.requester_id,
-                    c.requester_display, c.requester_person, c.speaker FROM continuations c
-                 WHERE {UNCOVERED} ORDER BY c.position {order} LIMIT ?3"
-            ),
-            params![session, covered, limit],
-            |row| {
-                Ok((
-                    row.get("id")?,
-                    row.get::<String>("sent_text")?,
-                    requester(row)?,
-                    row.json_opt("speaker")?,
-                ))
-            },
-        )?;
-        heads
-            .into_iter()
-            .map(|(continuation_id, text, requester, speaker)| {
-                Ok(OldTurn {
-                    exchange: Exchange {
-                        continuation_id,
-                        requester: requester.display.clone(),
-                        speaker,
-                        text,
-                        attachments: Vec::new(),
-                        steps: load_steps(self.conn, continuation_id)?,
-                        calls: load_calls(self.conn, continuation_id)?,
-                    },
-                    requester,
-                })
-            })
-            .collect()
+        let params = params![session, covered];
+        Ok(read_turns(self.conn, UNCOVERED, from, params, at_most(limit))?.0)
     }
 
     /// Everything that a compaction of a session is decided by.
@@ -243,7 +200,7 @@ impl Reader<'_> {
         )?;
         let found = self.summary_to(session)?;
         let covered = found.as_ref().map_or(0, |(to, _)| *to);
-        let mut newest = self.old_turns(session, covered, "DESC", reach.newest)?;
+        let mut newest = self.old_turns(session, covered, ReadFrom::Newest, reach.newest)?;
         newest.reverse();
         Ok(Compactable {
             channel,
@@ -253,7 +210,7 @@ impl Reader<'_> {
             running,
             failed: (failed, last_failed.map(Timestamp)),
             uncovered: self.count_uncovered(session, covered, reach.counted)?,
-            oldest: self.old_turns(session, covered, "ASC", reach.oldest)?,
+            oldest: self.old_turns(session, covered, ReadFrom::Oldest, reach.oldest)?,
             newest: newest.into_iter().map(|turn| turn.exchange).collect(),
             summary: found.map(|(_, summary)| summary),
         })

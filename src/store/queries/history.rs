@@ -1,17 +1,17 @@
 //! What a session said before, and what became of past calls.
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::{Decision, PlanFacts, Speaker};
+use crate::protocol::approval::{Decision, PlanFacts, Requester, Speaker};
 use crate::protocol::artifact::Attachment;
 use crate::protocol::enums::{Access, DecisionKind, Effect, Risk};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, StepBody};
 use crate::store::error::StoreError;
-use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::{CallRow, load_calls};
 use crate::store::reader::Reader;
-use crate::store::sql::{Statements, columns, params};
+use crate::store::rows::requester;
+use crate::store::sql::{Connection, Params, Statements, columns, params};
 
 /// One completed turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,13 +56,113 @@ pub struct PastCall {
     pub at: Timestamp,
 }
 
-/// The end of the index on the session holds the newest rows in order: as many are read as are wanted.
-const HISTORY: &str =
-    "SELECT id, coalesce(sent_text, text) AS text, requester_display, speaker, attachments FROM continuations
-     WHERE session_id = ?1 AND +state = 'completed' AND +archived_at IS NULL
-        AND position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
-        AND position < (SELECT position FROM continuations WHERE id = ?2)
-     ORDER BY position DESC LIMIT ?3";
+/// A completed turn, and who sent its message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OldTurn {
+    pub requester: Requester,
+    /// What was said and done.
+    pub exchange: Exchange,
+}
+
+/// Which turns are the history of a session: `?1` = session, `?2` = the turn that asks. The end of the index on the
+/// session holds the newest rows in order: as many are read as are wanted.
+const HISTORY: &str = "c.session_id = ?1 AND +c.state = 'completed' AND +c.archived_at IS NULL
+    AND c.position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
+    AND c.position < (SELECT position FROM continuations WHERE id = ?2)";
+
+/// The end of a session from which turns are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadFrom {
+    Oldest,
+    Newest,
+}
+
+/// The turns `c` that are meant, with their steps. One statement reads them all: a long conversation is read in each turn.
+fn turns_of(meant: &str, from: ReadFrom) -> String {
+    let order = match from {
+        ReadFrom::Oldest => "ASC",
+        ReadFrom::Newest => "DESC",
+    };
+    format!(
+        "SELECT c.id, coalesce(c.sent_text, c.text) AS sent_text, c.requester_id, c.requester_display,
+            c.requester_person, c.speaker, c.attachments, s.n, s.kind, s.body, s.at
+         FROM continuations c LEFT JOIN steps s ON s.continuation_id = c.id
+         WHERE {meant} ORDER BY c.position {order}, s.n"
+    )
+}
+
+/// Reads completed turns, as many as are wanted: asked before the first of them is read, and again with each that was.
+/// Says whether there are more.
+pub(crate) fn read_turns(
+    conn: &Connection,
+    meant: &str,
+    from: ReadFrom,
+    params: impl Params,
+    mut wants: impl FnMut(Option<&Exchange>) -> bool,
+) -> Result<(Vec<OldTurn>, bool), StoreError> {
+    let mut turns: Vec<OldTurn> = Vec::new();
+    let mut more = false;
+    conn.each_while(&turns_of(meant, from), params, |row| {
+        let continuation_id = row.get("id")?;
+        if turns.last().map(|turn| turn.exchange.continuation_id) != Some(continuation_id) {
+            let last = turns.last_mut().map(|turn| &mut turn.exchange);
+            if !wants(read_calls(conn, last)?) {
+                more = true;
+                return Ok(false);
+            }
+            let requester = requester(row)?;
+            turns.push(OldTurn {
+                exchange: columns!(row => Exchange {
+                    text = "sent_text";
+                    continuation_id,
+                    requester: requester.display.clone(),
+                    speaker: row.json_opt("speaker")?,
+                    attachments: row.json_opt("attachments")?.unwrap_or_default(),
+                    steps: Vec::new(),
+                    calls: Vec::new(),
+                }),
+                requester,
+            });
+        }
+        if let (Some(turn), Some(n)) = (turns.last_mut(), row.get("n")?) {
+            turn.exchange.steps.push(columns!(row => Step {
+                kind, at;
+                n,
+                continuation_id,
+                body: row.json("body")?,
+            }));
+        }
+        Ok(true)
+    })?;
+    if !more {
+        read_calls(conn, turns.last_mut().map(|turn| &mut turn.exchange))?;
+    }
+    Ok((turns, more))
+}
+
+/// Reads the calls of a turn whose steps are read. Most turns of a conversation call no tool: they cost no statement.
+fn read_calls<'a>(
+    conn: &Connection,
+    exchange: Option<&'a mut Exchange>,
+) -> Result<Option<&'a Exchange>, StoreError> {
+    let Some(exchange) = exchange else {
+        return Ok(None);
+    };
+    if exchange.steps.iter().any(calls_tools) {
+        exchange.calls = load_calls(conn, exchange.continuation_id)?;
+    }
+    Ok(Some(exchange))
+}
+
+/// Wants this many turns.
+pub(crate) fn at_most(turns: usize) -> impl FnMut(Option<&Exchange>) -> bool {
+    let mut left = turns;
+    move |_| {
+        let wanted = left > 0;
+        left = left.saturating_sub(1);
+        wanted
+    }
+}
 
 fn calls_tools(step: &Step) -> bool {
     matches!(&step.body, StepBody::Model { tool_calls, .. } if !tool_calls.is_empty())
@@ -76,13 +176,9 @@ impl Reader<'_> {
         before: ContinuationId,
         exchanges: u32,
     ) -> Result<Vec<Exchange>, StoreError> {
-        let mut left = exchanges;
-        let wants = |_: Option<&Exchange>| {
-            let wanted = left > 0;
-            left = left.saturating_sub(1);
-            wanted
-        };
-        Ok(self.history_while(session, before, wants)?.0)
+        Ok(self
+            .history_while(session, before, at_most(exchanges as usize))?
+            .0)
     }
 
     /// The same, as many as are wanted: asked before the newest of them is read, and again with each that was. Says
@@ -91,33 +187,11 @@ impl Reader<'_> {
         &self,
         session: SessionId,
         before: ContinuationId,
-        mut wants: impl FnMut(Option<&Exchange>) -> bool,
+        wants: impl FnMut(Option<&Exchange>) -> bool,
     ) -> Result<(Vec<Exchange>, bool), StoreError> {
-        let mut exchanges: Vec<Exchange> = Vec::new();
-        let mut more = false;
-        self.conn
-            .each_while(HISTORY, params![session, before, -1], |head| {
-                if !wants(exchanges.last()) {
-                    more = true;
-                    return Ok(false);
-                }
-                let continuation_id = head.get("id")?;
-                let steps = load_steps(self.conn, continuation_id)?;
-                // Most turns of a conversation call no tool: they cost one statement less.
-                let calls = if steps.iter().any(calls_tools) {
-                    load_calls(self.conn, continuation_id)?
-                } else {
-                    Vec::new()
-                };
-                exchanges.push(columns!(head => Exchange {
-                    requester = "requester_display", text;
-                    continuation_id, steps, calls,
-                    speaker: head.json_opt("speaker")?,
-                    attachments: head.json_opt("attachments")?.unwrap_or_default(),
-                }));
-                Ok(true)
-            })?;
-        exchanges.reverse();
+        let params = params![session, before];
+        let (turns, more) = read_turns(self.conn, HISTORY, ReadFrom::Newest, params, wants)?;
+        let exchanges = turns.into_iter().rev().map(|turn| turn.exchange).collect();
         Ok((exchanges, more))
     }
 
@@ -135,8 +209,8 @@ impl Reader<'_> {
     /// How SQLite goes about [`Reader::history`], a line a table.
     pub fn history_plan(&self) -> Result<Vec<String>, StoreError> {
         self.conn.rows(
-            &format!("EXPLAIN QUERY PLAN {HISTORY}"),
-            params![[0_u8; 16], [0_u8; 16], 1],
+            &format!("EXPLAIN QUERY PLAN {}", turns_of(HISTORY, ReadFrom::Newest)),
+            params![[0_u8; 16], [0_u8; 16]],
             |row| row.get("detail"),
         )
     }

@@ -129,7 +129,7 @@ async fn history_is_read_from_the_end_of_an_index() {
         .join("\n");
     assert!(
         plan.contains(
-            "SEARCH continuations USING INDEX continuations_of_session (session_id=? AND rowid>? AND rowid<?)"
+            "SEARCH c USING INDEX continuations_of_session (session_id=? AND rowid>? AND rowid<?)"
         ),
         "{plan}"
     );
