@@ -52,6 +52,10 @@ pub struct ExternalCaller {
     /// jobs of Leverframe do.
     #[serde(default, skip_serializing_if = "schema::is_default")]
     pub deferred: bool,
+    /// Whether Leverframe hides a part of the call as a secret. The program runs the call with that part,
+    /// so only a person allows it, each time.
+    #[serde(default, skip_serializing_if = "schema::is_default")]
+    pub redacted: bool,
 }
 
 impl ExternalCaller {

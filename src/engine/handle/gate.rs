@@ -273,7 +273,21 @@ fn external(
         request,
         waits_until,
         deferred: false,
+        redacted: is_redacted(engine, call),
     }
+}
+
+/// The arguments of a call as they are stored and shown: without secrets.
+fn shown(engine: &Engine, input: &Map<String, Value>) -> Value {
+    let mut arguments = Value::Object(input.clone());
+    engine.redactor.redact_json(&mut arguments);
+    arguments
+}
+
+/// Whether the program would run something other than what is stored, shown and judged.
+fn is_redacted(engine: &Engine, call: &AgentCall) -> bool {
+    shown(engine, &call.input) != Value::Object(call.input.clone())
+        || engine.redactor.redact(&call.directory) != call.directory
 }
 
 fn turn(
@@ -287,10 +301,9 @@ fn turn(
     if let Err(unknown) = engine.tools().lookup(&tool) {
         return Err(Problem::invalid(unknown.to_string()));
     }
-    let mut arguments = Value::Object(call.input.clone());
-    let asked = canonical::canonical_json(&arguments);
+    let asked = canonical::canonical_json(&Value::Object(call.input.clone()));
     let body = messages::body_digest(&["gate", &tool, &external.directory, &asked]);
-    engine.redactor.redact_json(&mut arguments);
+    let arguments = shown(engine, &call.input);
     let text = format!("{tool} {}", one_line(&tool, &arguments));
     engine.channel(GATE)?;
     let requester = Requester {
@@ -406,16 +419,13 @@ fn verdict(engine: &Engine, reply: &Reply, turn: &Continuation) -> GateAnswer {
 
 /// The allowance of a call: with what a person made of it, where somebody changed it.
 fn allowed(engine: &Engine, reply: &Reply, call: &ToolCall) -> GateAnswer {
-    let asked = Value::Object(reply.call.input.clone());
-    let mut shown = asked.clone();
-    engine.redactor.redact_json(&mut shown);
-    if call.args == shown {
+    if call.args == shown(engine, &reply.call.input) {
         return reply.allow(None);
     }
     let Value::Object(changed) = &call.args else {
         return reply.deny("the call was changed into something that is no call");
     };
-    if shown != asked {
+    if is_redacted(engine, &reply.call) {
         return reply.deny("the call holds a secret, so nobody can change it; make another call");
     }
     if !agents::accepts_edits(reply.agent, reply.call.event) {
@@ -483,8 +493,7 @@ async fn find_questions(
     tool: &str,
     report: &AgentReport,
 ) -> Result<Vec<GateTurn>, Problem> {
-    let mut arguments = Value::Object(report.input.clone());
-    engine.redactor.redact_json(&mut arguments);
+    let arguments = shown(engine, &report.input);
     let tool = tool.to_owned();
     let request = report
         .call
@@ -550,8 +559,11 @@ pub async fn allow_later(
         approval.state,
         ApprovalState::Expired | ApprovalState::Revoked
     );
-    let why = if approval.plan.external.is_none() {
+    let external = approval.plan.external.as_ref();
+    let why = if external.is_none() {
         Some("it is of no external agent".to_owned())
+    } else if external.is_some_and(|external| external.redacted) {
+        Some("Leverframe hides a part of it as a secret, so no rule can name it".to_owned())
     } else if !is_over {
         Some(format!(
             "it is {}, so nothing came too late",

@@ -39,6 +39,10 @@ use crate::tools::preview::one_line;
 use crate::tools::risk::{self, RiskReason};
 use crate::tools::tool::{NoJournal, Plan, PrepareError, Tool, ToolContext, ToolHost, ToolSpec};
 
+/// Why a call of an external agent asks each time whose arguments hold what looks like a secret.
+const HAS_SECRET: &str =
+    "Leverframe hides a part of it as a secret, and the agent runs that part too";
+
 /// A host that shows nothing: for preparing.
 pub struct NoHost;
 
@@ -262,6 +266,14 @@ pub fn evaluate_at(
     };
     if let Some(why) = external.as_ref().and_then(|one| one.own_question.clone()) {
         risk::add(&mut plan.risk_reasons, RiskReason::BeyondAgentLimits(why));
+    }
+    if external.as_ref().is_some_and(|one| one.redacted) {
+        // What is judged here is not what the agent runs.
+        plan.always_asks = Some(HAS_SECRET.to_owned());
+        risk::add(
+            &mut plan.risk_reasons,
+            RiskReason::HiddenCode("a part that is hidden as a secret".to_owned()),
+        );
     }
     plan.facts.external = external;
     let mut facts = CallFacts {
