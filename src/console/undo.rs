@@ -41,11 +41,18 @@ enum UndoEntry {
     },
 }
 
+/// Something that was done here, and the command that would take it back, once that was offered.
+#[derive(Debug, Clone, PartialEq)]
+struct Step {
+    entry: UndoEntry,
+    back: Option<Command>,
+}
+
 /// What was done here, while this console runs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Undo {
     /// Newest last. What a table sent is one step.
-    steps: Vec<Vec<UndoEntry>>,
+    steps: Vec<Vec<Step>>,
     /// Policies as they were when a change of them was sent.
     before: BTreeMap<String, Policy>,
     /// Rules that were made with a decision.
@@ -58,12 +65,40 @@ impl Undo {
         self.steps.is_empty()
     }
 
-    /// Forgets the last step and gives it back, newest first: what each thing is called, and how it is taken back.
-    /// None = nothing was done here.
+    /// How the last step is taken back, newest first: what each thing is called, and how. None = nothing was done here.
+    ///
+    /// What takes a command stays the last step until that command is sent.
     pub fn take_last(&mut self, world: &World, now: Timestamp) -> Option<Vec<(String, Way)>> {
         let step = self.steps.pop()?;
-        let ways = step.iter().rev().map(|done| way(self, world, now, done));
-        Some(ways.collect())
+        let mut ways = Vec::new();
+        let mut left = Vec::new();
+        for Step { entry, .. } in step {
+            let (name, way) = way(self, world, now, &entry);
+            if let Way::Send(command) | Way::Ask(command) = &way {
+                let back = Some(command.clone());
+                left.push(Step { entry, back });
+            }
+            ways.push((name, way));
+        }
+        if !left.is_empty() {
+            self.steps.push(left);
+        }
+        ways.reverse();
+        Some(ways)
+    }
+
+    /// Forgets what this command takes back. Says whether there was any such thing.
+    fn forget(&mut self, command: &Command) -> bool {
+        let mut is_back = false;
+        for step in &mut self.steps {
+            step.retain(|one| {
+                let is_it = one.back.as_ref() == Some(command);
+                is_back |= is_it;
+                !is_it
+            });
+        }
+        self.steps.retain(|step| !step.is_empty());
+        is_back
     }
 
     /// A rule was made on a card.
@@ -81,12 +116,17 @@ impl Undo {
 
 /// A command is being sent.
 pub fn sending(undo: &mut Undo, world: &World, command: &Command) {
+    let is_back = undo.forget(command);
     if let Command::SetPolicy(SetPolicy { channel, patch }) = command
         && patch.autonomy.is_some()
         && let Some(known) = world.channels.get(channel)
     {
-        let policy = known.policy.clone();
-        undo.before.insert(channel.clone(), policy);
+        // To take something back is no step of its own: the next `z` goes on to the step before.
+        if is_back {
+            undo.before.remove(channel);
+        } else {
+            undo.before.insert(channel.clone(), known.policy.clone());
+        }
     }
 }
 
@@ -126,6 +166,10 @@ pub fn done(undo: &mut Undo, command: &Command, outcome: &Outcome, joins: bool) 
             }
         }
         _ => return,
+    };
+    let done = Step {
+        entry: done,
+        back: None,
     };
     let steps = &mut undo.steps;
     match steps.last_mut() {

@@ -24,8 +24,11 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
     for (name, way) in step {
         match way {
             Way::Send(command) => {
-                effects.extend(submit::submit(state, command));
-                taken.push(name);
+                let sent = submit::submit(state, command);
+                if !sent.is_empty() {
+                    taken.push(name);
+                }
+                effects.extend(sent);
             }
             Way::Ask(command) => {
                 let what = match &command {

@@ -290,6 +290,63 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
     );
 }
 
+/// The level of `telegram` is set, and the engine says so.
+fn levelled(driver: &mut Driver, command: Command, to: Autonomy, version: u64) {
+    let mut channel = driver.state.model.world().channels["telegram"].clone();
+    channel.policy.autonomy = to;
+    channel.policy.version = version;
+    event(
+        driver,
+        200 + version,
+        EventBody::ChannelState {
+            channel: Box::new(channel.clone()),
+        },
+    );
+    driver.hear(DaemonMessage::Submitted {
+        command: Box::new(command),
+        result: Ok(Box::new(Outcome::SetPolicy(channel))),
+    });
+}
+
+#[test]
+fn a_step_stays_the_last_until_it_is_taken_back_and_is_no_step_then() {
+    let (mut driver, approval) = allowed();
+    driver.press("4 j j A k enter");
+    let command = sent(&driver).pop().unwrap();
+    assert!(matches!(command, Command::SetPolicy(_)), "{command:?}");
+    levelled(&mut driver, command, Autonomy::Supervised, 4);
+    let count = sent(&driver).len();
+    for _ in 0..2 {
+        driver.press("z");
+        assert!(matches!(
+            driver.state.modals.last(),
+            Some(Modal::Confirm(_))
+        ));
+        assert!(driver.text().contains("supervised on telegram"));
+        driver.press("esc");
+        assert_eq!(sent(&driver).len(), count, "the step before is not touched");
+    }
+    driver.press("z");
+    driver.press("tab enter");
+    let command = sent(&driver).pop().unwrap();
+    assert!(matches!(command, Command::SetPolicy(_)), "{command:?}");
+    levelled(&mut driver, command, Autonomy::SemiAuto, 5);
+    // The next is the step before, not the taking back.
+    driver.press("z");
+    assert!(driver.state.modals.is_empty());
+    let Some(Command::Decide(Decide {
+        approval_id,
+        decision,
+    })) = sent(&driver).pop()
+    else {
+        panic!("{:?}", sent(&driver))
+    };
+    assert_eq!(
+        (approval_id, decision.decision),
+        (approval.id, DecisionKind::Revoke)
+    );
+}
+
 #[test]
 fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
     let mut driver = Driver::with(120, 40, fixture::busy());
