@@ -95,15 +95,18 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         },
         Action::PauseChannel => pause_channel(state),
         Action::PauseSession => pause_session(state),
-        Action::NewSession => submit::submit(
-            state,
-            StartSession {
-                channel: Some("desk".to_owned()),
-                conversation: None,
-                title: None,
-                model: None,
-            },
-        ),
+        Action::NewSession => {
+            state.new_session_from = Some(state.screen);
+            submit::submit(
+                state,
+                StartSession {
+                    channel: Some("desk".to_owned()),
+                    conversation: None,
+                    title: None,
+                    model: None,
+                },
+            )
+        }
         Action::Compose => taking_over::compose(state),
         Action::TakeOver => taking_over::take_over(state),
         Action::Shell => shell_screen::open(state),

@@ -178,6 +178,8 @@ pub struct State {
     pub dirty: Dirty,
     /// The daemon that the operator wants to see, until it has the focus.
     pub wanted_host: Option<HostId>,
+    /// The screen where a new session was asked for, until its answer comes.
+    pub new_session_from: Option<Screen>,
     /// What came of the emergency stop that was sent to several daemons.
     pub stops: BTreeMap<HostId, StopResult>,
     /// Something came while nobody looked, and the bell has not rung for it yet.
@@ -226,6 +228,7 @@ impl State {
             replies_ended: VecDeque::new(),
             dirty: Dirty::Now,
             wanted_host: None,
+            new_session_from: None,
             stops: BTreeMap::new(),
             bell_pending: false,
             mouse: false,

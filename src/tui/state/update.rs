@@ -418,9 +418,13 @@ fn submitted_here(
     state.screens.in_flight.later();
     if let Outcome::StartSession(session) = &**outcome {
         let id = session.id;
+        let from = state.new_session_from.take();
         refresh_lists(state);
-        effects.extend(going::open_session(state, id));
-        effects.extend(opening::open_text(state, TextPurpose::Compose(id)));
+        // Who went on meanwhile keeps the screen and the keyboard.
+        if from == Some(state.screen) && state.modals.is_empty() && state.replay.is_none() {
+            effects.extend(going::open_session(state, id));
+            effects.extend(opening::open_text(state, TextPurpose::Compose(id)));
+        }
     }
     effects
 }

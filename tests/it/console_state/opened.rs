@@ -8,8 +8,9 @@ use leverframe::protocol::approval::{Approval, Preview};
 use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, Command, Decide, GetApproval, Query};
+use leverframe::protocol::request::{Answer, Command, Decide, GetApproval, Outcome, Query};
 use leverframe::tui::message::Effect;
+use leverframe::tui::state::screen::Screen;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -194,4 +195,48 @@ fn only_the_cards_opened_last_stay_whole() {
     // The one on screen is among them.
     let open = driver.state.model.selected_approval();
     assert!(!open.unwrap().shortened);
+}
+
+/// `n` is pressed on Live; what comes of it is told later.
+fn new_session(driver: &mut Driver) -> DaemonMessage {
+    driver.press("2 n");
+    let command = driver.effects.iter().find_map(|effect| match effect {
+        Effect::Submit(command @ Command::StartSession(_)) => Some(command.clone()),
+        _ => None,
+    });
+    let session = fixture::session(9, "desk", "operator", "x");
+    DaemonMessage::Submitted {
+        command: Box::new(command.unwrap()),
+        result: Ok(Box::new(Outcome::StartSession(session))),
+    }
+}
+
+#[test]
+fn a_session_that_opens_late_takes_no_screen_and_no_keyboard() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    let answer = new_session(&mut driver);
+    driver.hear(answer);
+    assert_eq!(driver.state.screen, Screen::Session);
+    assert_eq!(driver.state.modals.len(), 1);
+
+    // Who writes a reason meanwhile goes on writing it.
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    let answer = new_session(&mut driver);
+    driver.press("1 j");
+    driver.wait(800);
+    driver.press("D");
+    driver.type_text("ab");
+    driver.hear(answer);
+    driver.type_text("c");
+    assert_eq!(driver.state.screen, Screen::Queue);
+    assert_eq!(driver.state.modals.len(), 1);
+    assert!(driver.text().contains("abc"), "{}", driver.text());
+
+    // Who went elsewhere stays there.
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    let answer = new_session(&mut driver);
+    driver.press("1");
+    driver.hear(answer);
+    assert_eq!(driver.state.screen, Screen::Queue);
+    assert!(driver.state.modals.is_empty());
 }
