@@ -22,6 +22,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::batch::{Batch, CommandWord, Fate, Item};
 use crate::tui::state::modal::{About, Modal, TextPurpose};
+use crate::tui::state::text_dialog::{BATCH_REASON, BatchCalls};
 use crate::tui::state::{deciding, offering, opening, submit};
 
 /// Whether a decision can be made about several cards at once.
@@ -74,29 +75,38 @@ pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
             action.short()
         ));
     }
+    let calls = calls(state);
     if action == Action::DenyWithReason {
-        return opening::open_text(state, TextPurpose::BatchReason);
+        return opening::open_text(state, TextPurpose::BatchReason(calls));
     }
-    open(state, action, None);
+    open(state, action, &calls, None);
     Vec::new()
 }
 
-pub fn open(state: &mut State, action: Action, reason: Option<String>) {
+/// The calls of the marked cards; where none is marked, the alike ones of the selected row.
+fn calls(state: &State) -> BatchCalls {
     let marks = &state.model.queue.marks;
-    let is_stack = marks.is_empty();
-    let decided: Vec<ApprovalId> = if is_stack {
-        stack(state)
-    } else {
-        let order = state.model.queue.order.iter();
-        order
+    let order = state.model.queue.order.iter();
+    let calls = match marks.is_empty() {
+        true => stack(state),
+        false => order
             .filter(|key| marks.contains(key))
             .filter_map(|key| state.model.world().approvals.get(&key.item.approval()?))
             .flat_map(|approval| item::stack(state.model.world(), approval))
-            .collect()
+            .collect(),
     };
-    let items: Vec<Item> = decided
-        .into_iter()
-        .filter_map(|id| item_of(state, action, id))
+    BatchCalls {
+        calls,
+        marked: marks.len(),
+    }
+}
+
+/// Opens the table of these calls.
+pub fn open(state: &mut State, action: Action, calls: &BatchCalls, reason: Option<String>) {
+    let items: Vec<Item> = calls
+        .calls
+        .iter()
+        .filter_map(|id| item_of(state, action, *id))
         .collect();
     // The words of a decision differ by kind; the first that takes part says which.
     let word = items
@@ -126,7 +136,7 @@ pub fn open(state: &mut State, action: Action, reason: Option<String>) {
         reason,
         snoozes: snoozes(state.model.now.wall, latest),
         items,
-        is_stack,
+        is_stack: calls.marked == 0,
         arrived: 0,
         chosen: 0,
         sending: None,
@@ -316,6 +326,10 @@ pub fn press(state: &mut State) -> Vec<Effect> {
         expires_in_seconds,
         ..decision::request(&first.bound, found.word)
     };
+    if request.reason.is_some() {
+        let drafts = &mut state.model.host_mut().drafts;
+        drafts.put(BATCH_REASON.to_owned(), String::new());
+    }
     if let Some(batch) = batch(state) {
         batch.sending = Some(request);
         batch.chosen = 0;

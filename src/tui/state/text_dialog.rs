@@ -2,7 +2,7 @@
 
 use crate::console::decision::Bound;
 use crate::protocol::enums::DecisionKind;
-use crate::protocol::ids::{SessionId, TakeOverId};
+use crate::protocol::ids::{ApprovalId, SessionId, TakeOverId};
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::rules::RuleText;
 use crate::tui::state::screen::Screen;
@@ -41,8 +41,8 @@ pub enum TextPurpose {
     RuleLife,
     /// Until when a shape is allowed.
     ShapeLife,
-    /// Why all marked cards are refused.
-    BatchReason,
+    /// Why all of these calls are refused.
+    BatchReason(BatchCalls),
     /// To whom a question is assigned, and a note.
     Assignment(Bound),
 }
@@ -58,6 +58,28 @@ pub enum Below {
     /// What was run in a shell, and what it said.
     Shell,
 }
+
+/// The calls that a decision about several is about, from the key press on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BatchCalls {
+    pub calls: Vec<ApprovalId>,
+    /// Marked cards that they come from; 0 = they are the alike calls of one row.
+    pub marked: usize,
+}
+
+impl BatchCalls {
+    /// What they are called: `2 alike calls`, `3 marked cards`, `3 marked cards (7 calls)`.
+    pub fn name(&self) -> String {
+        match (self.calls.len(), self.marked) {
+            (calls, 0) => format!("{calls} alike calls"),
+            (calls, marked) if calls == marked => format!("{marked} marked cards"),
+            (calls, marked) => format!("{marked} marked cards ({calls} calls)"),
+        }
+    }
+}
+
+/// The draft of the reason for several calls.
+pub const BATCH_REASON: &str = "reason of several";
 
 /// What enter does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +111,7 @@ impl TextPurpose {
             Self::Preferences(session) => (Enter::Breaks, draft(format!("preferences {session}"))),
             Self::Memory(MemoryText::Add(_)) => (Enter::Breaks, draft("remember".to_owned())),
             Self::Memory(MemoryText::Edit(id, _)) => (Enter::Breaks, draft(format!("memory {id}"))),
+            Self::BatchReason(_) => (Enter::Finishes, draft(BATCH_REASON.to_owned())),
             Self::Rule(RuleText::Add) => (Enter::Breaks, draft("rule".to_owned())),
             Self::Rule(RuleText::Edit(id, version)) => {
                 (Enter::Breaks, draft(format!("rule {id} {version}")))
@@ -103,8 +126,7 @@ impl TextPurpose {
             | Self::Rule(RuleText::Test)
             | Self::RuleValue
             | Self::RuleLife
-            | Self::ShapeLife
-            | Self::BatchReason => (Enter::Finishes, (Below::Nothing, None)),
+            | Self::ShapeLife => (Enter::Finishes, (Below::Nothing, None)),
         };
         (enter, below, draft)
     }

@@ -233,7 +233,9 @@ fn finished(state: &mut State, purpose: &TextPurpose, text: String) -> Result<Ve
     };
     let is_empty = text.trim().is_empty();
     Ok(match purpose {
-        TextPurpose::DenyReason(_) | TextPurpose::BatchReason if text.len() > MAX_REASON_BYTES => {
+        TextPurpose::DenyReason(_) | TextPurpose::BatchReason(_)
+            if text.len() > MAX_REASON_BYTES =>
+        {
             let size = text.len();
             return Err(format!("at most {MAX_REASON_BYTES} bytes; this has {size}"));
         }
@@ -342,10 +344,11 @@ fn finished(state: &mut State, purpose: &TextPurpose, text: String) -> Result<Ve
             shape::written(state, &text)?;
             Vec::new()
         }
-        TextPurpose::BatchReason => {
-            state.modals.pop();
+        TextPurpose::BatchReason(calls) => {
+            // It stays a draft until the decisions are sent.
+            close_text(state);
             let reason = Some(text).filter(|_| !is_empty);
-            batching::open(state, Action::DenyWithReason, reason);
+            batching::open(state, Action::DenyWithReason, calls, reason);
             Vec::new()
         }
         TextPurpose::Assignment(bound) => {

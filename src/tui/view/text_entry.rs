@@ -265,11 +265,8 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
             format!("Assign {}", bound.title),
             "NAME note; - for nobody. Decides nothing: others still can.".to_owned(),
         ),
-        TextPurpose::BatchReason => (
-            format!(
-                "Deny {} marked cards: reason",
-                state.model.queue.marks.len()
-            ),
+        TextPurpose::BatchReason(calls) => (
+            format!("Deny {}: reason", calls.name()),
             "The model reads this with each; the table comes next.".to_owned(),
         ),
         TextPurpose::RuleLife | TextPurpose::ShapeLife => (

@@ -11,6 +11,7 @@ use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::request::{Command, Decide, Outcome};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::tui::message::Effect;
+use leverframe::tui::state::modal::{About, Modal};
 use ratatui::style::Modifier;
 
 use crate::console_frames::driver::Driver;
@@ -207,6 +208,36 @@ fn only_the_key_that_opened_the_table_counts_as_its_second() {
     let sent = decided(&driver.press("s"));
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0].1.scope, Some(DecisionScope::Session));
+}
+
+#[test]
+fn a_reason_for_alike_calls_is_about_those_that_were_meant_and_stays_until_it_is_sent() {
+    let mut driver = Driver::with(120, 35, three());
+    driver.press("tab");
+    driver.wait(800);
+    driver.press("D");
+    assert!(
+        driver.text().contains("Deny 3 alike calls: reason"),
+        "{}",
+        driver.text()
+    );
+    driver.type_text("not now");
+    driver.press("esc D");
+    assert!(driver.text().contains("not now"), "{}", driver.text());
+    // The table is left, too.
+    driver.press("enter esc D");
+    assert!(driver.text().contains("not now"), "{}", driver.text());
+    // What comes while the reason is written is not meant.
+    arrives(&mut driver, 300, command(4, &["wc", "-l", "notes/d.txt"]));
+    driver.press("enter");
+    let Some(Modal::Deciding(dialog)) = driver.state.modals.last() else {
+        panic!("{}", driver.text())
+    };
+    let About::Batch(batch) = &dialog.about else {
+        panic!("{}", driver.text())
+    };
+    assert_eq!(batch.items.len(), 3);
+    assert_eq!(batch.reason.as_deref(), Some("not now"));
 }
 
 #[test]
