@@ -66,23 +66,10 @@ pub fn limit_line(text: &str, max_cells: usize) -> String {
     line
 }
 
-/// Text of several lines with an escape `\uXXXX` for everything that a terminal would execute, drop or reorder. Of JSON
-/// it makes JSON of the same value.
-pub fn escape_hidden(text: &str) -> Cow<'_, str> {
-    escape_with(text, Newlines::Keep)
-}
-
-/// The same on one line: `\n` is escaped as well.
+/// Text on one line with an escape `\uXXXX` for everything that a terminal would execute, drop or reorder. Of JSON it makes
+/// JSON of the same value.
 pub fn escape_line(text: &str) -> Cow<'_, str> {
-    escape_with(text, Newlines::Show)
-}
-
-fn escape_with(text: &str, newlines: Newlines) -> Cow<'_, str> {
-    let escapes = |c: char| match c {
-        '\n' => newlines == Newlines::Show,
-        ZERO_WIDTH_JOINER => true,
-        _ => is_hidden(c),
-    };
+    let escapes = |c: char| c == '\n' || c == ZERO_WIDTH_JOINER || is_hidden(c);
     if !text.contains(escapes) {
         return Cow::Borrowed(text);
     }
