@@ -8,12 +8,18 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::{AgentJobState, ExternalAgent};
+use crate::protocol::gate::GATE;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 
 /// The tool whose calls start the runs of a job.
 pub const RUN_AGENT: &str = "run_agent";
 /// Prefix of the conversation keys of jobs.
 pub const JOBS: &str = "job/";
+
+/// Whether a conversation of a channel is a job's.
+pub fn is_job(channel: &str, conversation: &str) -> bool {
+    channel == GATE && conversation.starts_with(JOBS)
+}
 
 /// One run of a program: the arguments of [`RUN_AGENT`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

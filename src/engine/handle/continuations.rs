@@ -3,9 +3,11 @@
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::messages;
+use crate::engine::people;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call;
-use crate::protocol::enums::OutboxClass;
+use crate::protocol::agent_job::RUN_AGENT;
+use crate::protocol::enums::{OutboxClass, Scope};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Continuation;
@@ -106,6 +108,18 @@ pub async fn retry(
             format!("{agent} makes its own calls and waits for no other answer"),
         )
         .hint("ask the agent to try again"));
+    }
+    let given = rows.options.call.as_ref();
+    let starts_agent = given.is_some_and(|call| call.tool == RUN_AGENT);
+    if starts_agent && !people::has_scope(&caller.actor, Scope::Admin) {
+        return Err(Problem::forbidden(
+            "not allowed",
+            format!(
+                "{} lacks the scope `admin` that the start of an external agent needs",
+                caller.actor.label()
+            ),
+        )
+        .hint("use a credential with that scope"));
     }
     if rows.temporary && rows.conversation == start_model_test::CONVERSATION {
         return Err(Problem::not_offered(

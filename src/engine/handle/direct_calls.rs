@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{messages, tools};
+use crate::engine::handle::{messages, sessions, tools};
+use crate::protocol::agent_job::RUN_AGENT;
 use crate::protocol::command::{Accepted, MAX_TEXT_BYTES};
 use crate::protocol::options::DirectCall;
 use crate::protocol::problem::Problem;
@@ -25,6 +26,10 @@ pub async fn call(engine: &Engine, caller: &Caller, call: CallTool) -> Result<Ac
     if let Err(unknown) = engine.tools().lookup(&tool) {
         return Err(Problem::invalid(format!("`tool`: {unknown}")));
     }
+    if tool == RUN_AGENT {
+        let problem = format!("`tool`: only a job of an external agent calls `{tool}`");
+        return Err(Problem::invalid(problem).hint("`leverframe agents run` starts a job"));
+    }
     let mut arguments = Value::Object(arguments);
     let asked = canonical_json(&arguments);
     if asked.len() > MAX_TEXT_BYTES {
@@ -34,6 +39,7 @@ pub async fn call(engine: &Engine, caller: &Caller, call: CallTool) -> Result<Ac
         )));
     }
     let session = engine.session(session_id).await?;
+    sessions::check_place(&session.channel, &session.conversation)?;
     if !tools::is_of_channel(engine.channel(&session.channel)?, &tool) {
         let problem = format!("`tool`: `{tool}` is of a server that this channel does not get");
         return Err(Problem::invalid(problem));

@@ -210,6 +210,7 @@ pub async fn send(
     } = message;
     let (files, options) = check_content(engine, &text, &budgets, attachments, options)?;
     let session = engine.session(session_id).await?;
+    sessions::check_place(&session.channel, &session.conversation)?;
     sessions::check_model(engine, &session.channel, model.as_deref())?;
     check_rate(engine, caller, &session.channel).await?;
     let (id, of_model) = (session_id.to_string(), model.as_deref().unwrap_or(""));
@@ -262,6 +263,7 @@ pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accep
     let body = content_digest(&parts, &files, &options)?;
     let conversation = conversation.unwrap_or_else(|| ContinuationId::generate().to_string());
     sessions::check_conversation(&conversation)?;
+    sessions::check_place(&channel, &conversation)?;
     let origin = origin(caller, &channel, &conversation, body);
     let text = engine.redactor.redact(&text).into_owned();
     let turn = IngestTurn {

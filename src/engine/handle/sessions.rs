@@ -2,6 +2,7 @@
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
+use crate::protocol::agent_job::is_job;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::UpdateSession;
@@ -28,6 +29,7 @@ pub async fn start(
     // A conversation nobody named is a fresh one.
     let conversation = conversation.unwrap_or_else(|| SessionId::generate().to_string());
     check_conversation(&conversation)?;
+    check_place(&channel, &conversation)?;
     let title = title.map(|title| clean_title(engine, &title));
     let id = engine
         .write(StartSession {
@@ -117,6 +119,16 @@ pub fn check_conversation(key: &str) -> Result<(), Problem> {
         return Err(Problem::invalid(
             "`conversation` must have 1 to 256 characters",
         ));
+    }
+    Ok(())
+}
+
+/// Refuses the conversation of a job: only the start of a job, and its runs, write there.
+pub fn check_place(channel: &str, conversation: &str) -> Result<(), Problem> {
+    if is_job(channel, conversation) {
+        let detail = "a job of an external agent takes no messages and no other calls";
+        return Err(Problem::not_offered("not possible here", detail)
+            .hint("`leverframe agents run` starts a job"));
     }
     Ok(())
 }

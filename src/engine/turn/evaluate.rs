@@ -19,12 +19,12 @@ use crate::engine::turn::after::MALFORMED_RULE;
 use crate::engine::turn::plan_risk;
 use crate::engine::turn::policy_context::PolicyContext;
 use crate::engine::turn::proposal::{MAX_TOOL_NAME, ProposedCall, skip_reason};
-use crate::protocol::agent_job::{JOBS, RUN_AGENT};
+use crate::protocol::agent_job::{RUN_AGENT, is_job};
 use crate::protocol::approval::choices;
 use crate::protocol::enums::{
     Access, ApprovalKind, Effect, ExternalAgent, Risk, ToolCallState, Unattended, VerdictKind,
 };
-use crate::protocol::gate::{ExternalCaller, GATE};
+use crate::protocol::gate::ExternalCaller;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::rule::Rule;
@@ -163,7 +163,10 @@ fn not_offered(engine: &Engine, rows: &TurnRows, name: &str) -> Option<Refusal> 
             Some(tool.spec()),
         ))
     };
-    if name == RUN_AGENT && !(rows.channel == GATE && rows.conversation.starts_with(JOBS)) {
+    // A model that answers in the conversation of a job is no job.
+    let given = rows.options.call.as_ref();
+    let is_run = given.is_some_and(|call| call.tool == RUN_AGENT);
+    if name == RUN_AGENT && !(is_run && is_job(&rows.channel, &rows.conversation)) {
         let content = "only a job starts an external agent: `leverframe agents run` makes one";
         return blocked(content.to_owned(), "no job");
     }

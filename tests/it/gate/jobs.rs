@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::people::{token, with};
 use crate::support::daemon::{DEADLINE, Daemon, Home};
 
 const CLAUDE: &str = include_str!("fake_claude.py");
@@ -393,19 +394,87 @@ async fn what_cannot_be_a_job_is_none() {
     assert!(detail.contains("not on the PATH"), "{detail}");
 }
 
-#[tokio::test]
+/// A run whose program nobody started as a job.
+const FORGED: &str = "11111111-1111-4111-8111-111111111111";
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_but_a_job_starts_a_program() {
     let world = World::new();
     let daemon = world.daemon();
+    let operator = token(&world.home, "worker", &["--scope", "read,operate"]);
+    let run = json!({"agent": "claude", "session": FORGED, "directory": world.directory(), "task": world.run()});
+    let call = json!({"tool": "run_agent", "arguments": run});
+    let key = format!("job/claude/{FORGED}");
+    let ask = async |path: &str, body: &Value| {
+        let body = Some(body.clone());
+        let as_owner = daemon.request("POST", path, body.clone()).await;
+        let (status, said) = with(&daemon, &operator, "POST", path, body).await;
+        assert_eq!(as_owner.0, status, "{path}: {as_owner:?} {said}");
+        (status, said)
+    };
     let session = daemon.session().await;
-    let run = json!({"agent": "claude", "session": "11111111-1111-4111-8111-111111111111",
-        "directory": world.directory(), "task": world.run()});
-    let path = format!("/v1/sessions/{session}/calls");
-    let body = json!({"tool": "run_agent", "arguments": run});
-    let (status, called) = daemon.request("POST", &path, Some(body)).await;
-    assert!(status < 300, "{called}");
-    let turn = called["continuation_id"].as_str().expect("a turn");
-    let ended = daemon.wait_state(turn, "completed").await;
+    let calls = format!("/v1/sessions/{session}/calls");
+    let (status, refused) = ask(&calls, &call).await;
+    assert_eq!(status, 400, "{refused}");
+    let place = json!({"channel": "gate", "conversation": key});
+    let (status, refused) = ask("/v1/sessions", &place).await;
+    assert_eq!(status, 422, "{refused}");
+    let text = format!("TOOL:run_agent{run}");
+    let command = json!({"command": "ask", "channel": "gate", "conversation": key, "text": text});
+    let command = json!({"command": command, "surface": "cli"});
+    let (status, refused) = ask("/v1/submit", &command).await;
+    assert_eq!(status, 422, "{refused}");
+    // A model is refused what it proposes.
+    let turn = daemon.send(&session, &text).await;
+    let ended = daemon.wait_state(&turn, "completed").await;
     assert_eq!(ended["tool_calls"][0]["state"], "blocked", "{ended}");
     assert!(!Path::new(&world.home.path().join("fake-claude")).exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_who_may_start_a_job_starts_one_again() {
+    let world = World::new();
+    let daemon = world.daemon();
+    let operator = token(&world.home, "worker", &["--scope", "read,operate"]);
+    let task = format!("READ {}/a.rs", world.directory());
+    let body = json!({"agent": "claude", "directory": world.directory(), "task": task});
+    let (status, _) = with(&daemon, &operator, "POST", "/v1/agent-jobs", Some(body)).await;
+    assert_eq!(status, 403);
+    let job = world.start(&daemon, &task).await;
+    let done = becomes(&daemon, &job, "completed").await;
+    let run = json!({"agent": "claude", "session": done["session"], "directory": done["directory"],
+        "task": world.run()});
+    let turn = done["continuation_id"].as_str().expect("a turn");
+    for (path, body, expected) in [
+        (format!("/v1/continuations/{turn}/retry"), json!({}), 403),
+        (
+            format!("/v1/sessions/{job}/messages"),
+            json!({"text": format!("TOOL:run_agent{run}")}),
+            422,
+        ),
+        (
+            format!("/v1/sessions/{job}/calls"),
+            json!({"tool": "run_agent", "arguments": run}),
+            400,
+        ),
+        (
+            format!("/v1/sessions/{job}/calls"),
+            json!({"tool": "list_files", "arguments": {"path": "."}}),
+            422,
+        ),
+    ] {
+        let (status, refused) = with(&daemon, &operator, "POST", &path, Some(body)).await;
+        assert_eq!(status, expected, "{path}: {refused}");
+    }
+    let now = daemon.get(&format!("/v1/agent-jobs/{job}")).await;
+    assert_eq!(
+        (&now["state"], &now["runs"]),
+        (&json!("completed"), &json!(1))
+    );
+    let retry = format!("/v1/continuations/{turn}/retry");
+    daemon.post(&retry, json!({})).await;
+    let again = format!("/v1/agent-jobs/{job}");
+    daemon
+        .wait(&again, "it ran again", |job| job["runs"] == 2)
+        .await;
 }
