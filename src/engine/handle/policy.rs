@@ -1,5 +1,6 @@
 //! Changing a channel's policy at run time.
 
+use crate::clock::Timestamp;
 use crate::config::settings::ChannelSettings;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
@@ -18,8 +19,9 @@ const FULL_SECONDS: u64 = 3600;
 /// Longest temporary level: a day.
 const MAX_SECONDS: u64 = 24 * 3600;
 
-/// Whether a patch lets anything run that the policy would have asked about or refused.
-pub fn raises(policy: &Policy, patch: &PolicyPatch) -> bool {
+/// Whether a patch lets anything run that the policy would have asked about or refused. `expires_at` is when its level
+/// ends; none = it lasts.
+pub fn raises(policy: &Policy, patch: &PolicyPatch, expires_at: Option<Timestamp>) -> bool {
     let adds = |old: &[String], new: &Option<Vec<String>>| {
         new.as_ref()
             .is_some_and(|new| new.iter().any(|entry| !old.contains(entry)))
@@ -30,9 +32,14 @@ pub fn raises(policy: &Policy, patch: &PolicyPatch) -> bool {
     };
     // A level that ends by itself is no permission to make it last.
     let lasting = policy.reverts_to.unwrap_or(policy.autonomy);
+    // A lower level that ends earlier gives the higher one back earlier.
+    let is_earlier = expires_at
+        .zip(policy.expires_at)
+        .is_some_and(|(new, old)| new < old);
+    let returns = lasting > policy.autonomy && is_earlier;
     patch
         .autonomy
-        .is_some_and(|autonomy| autonomy > lasting.min(policy.autonomy))
+        .is_some_and(|autonomy| returns || autonomy > lasting.min(policy.autonomy))
         || adds(&policy.auto_approve, &patch.auto_approve)
         || removes(&policy.block, &patch.block)
         || removes(&policy.always_ask, &patch.always_ask)
@@ -48,8 +55,10 @@ pub async fn set(
     let settings = engine.channel(&channel)?;
     let name = channel.clone();
     let policy = engine.read(move |reader| reader.policy(&name)).await?;
+    let expires_at =
+        expiry(settings, &patch)?.map(|seconds| engine.clock.now().plus_seconds(seconds as i64));
     let may_raise = people::has_scope(&caller.actor, Scope::Admin);
-    if raises(&policy, &patch) && !may_raise {
+    if raises(&policy, &patch, expires_at) && !may_raise {
         return Err(Problem::forbidden(
             "not allowed to raise",
             format!(
@@ -68,8 +77,6 @@ pub async fn set(
         return Err(StoreError::VersionConflict { current }.into());
     }
     let judged = (!may_raise).then_some(policy.version);
-    let expires_at =
-        expiry(settings, &patch)?.map(|seconds| engine.clock.now().plus_seconds(seconds as i64));
     engine
         .write(SetPolicy {
             channel: channel.clone(),

@@ -366,13 +366,30 @@ fn a_level_that_ends_by_itself_is_no_permission_to_make_it_last() {
         ..PolicyPatch::default()
     };
     let for_a_while = policy(Autonomy::Full, Some(Autonomy::Supervised));
-    assert!(raises(&for_a_while, &to(Autonomy::Full)));
-    assert!(raises(&for_a_while, &to(Autonomy::SemiAuto)));
-    assert!(!raises(&for_a_while, &to(Autonomy::Supervised)));
+    assert!(raises(&for_a_while, &to(Autonomy::Full), None));
+    assert!(raises(&for_a_while, &to(Autonomy::SemiAuto), None));
+    assert!(!raises(&for_a_while, &to(Autonomy::Supervised), None));
     let lasting = policy(Autonomy::SemiAuto, None);
-    assert!(!raises(&lasting, &to(Autonomy::SemiAuto)));
-    assert!(raises(&lasting, &to(Autonomy::Full)));
+    assert!(!raises(&lasting, &to(Autonomy::SemiAuto), None));
+    assert!(raises(&lasting, &to(Autonomy::Full), None));
     // Lowered for a while: what comes back by itself is not given back earlier without being allowed to.
     let lowered = policy(Autonomy::Supervised, Some(Autonomy::SemiAuto));
-    assert!(raises(&lowered, &to(Autonomy::SemiAuto)));
+    assert!(raises(&lowered, &to(Autonomy::SemiAuto), None));
+    // Nor by ending the lower level sooner.
+    let until = |autonomy, reverts_to, seconds| Policy {
+        expires_at: Some(NOW.plus_seconds(seconds)),
+        ..policy(autonomy, Some(reverts_to))
+    };
+    let lowered = until(Autonomy::SemiAuto, Autonomy::Full, 60);
+    for level in [Autonomy::Supervised, Autonomy::SemiAuto] {
+        let ends = |seconds| Some(NOW.plus_seconds(seconds));
+        assert!(raises(&lowered, &to(level), ends(59)), "{level}");
+        assert!(!raises(&lowered, &to(level), ends(60)), "{level}");
+        assert!(!raises(&lowered, &to(level), ends(61)), "{level}");
+        assert!(!raises(&lowered, &to(level), None), "{level}");
+    }
+    // What is raised for a while falls back as soon as somebody likes.
+    let for_a_while = until(Autonomy::Full, Autonomy::Supervised, 60);
+    let soon = Some(NOW.plus_seconds(1));
+    assert!(!raises(&for_a_while, &to(Autonomy::Supervised), soon));
 }
