@@ -13,6 +13,7 @@ use crate::client::remote::target::{Address, Target};
 use crate::client::remote::trust::{ClientIdentity, Trust};
 use crate::console::hosts::MOST;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::runtime::start::is_socket_of;
 use crate::tui::event_loop::Attached;
 
 /// The daemon that runs on a data directory.
@@ -41,14 +42,15 @@ pub async fn daemon_within(data_dir: &Path, limits: Limits) -> Result<RemoteClie
     }
 }
 
-/// The socket of a daemon on a data directory: the first that `listen` names, else `leverframe.sock`.
+/// The socket of a daemon on a data directory: the one that `listen` names, else `leverframe.sock`. In a copy of the
+/// directory, `listen` names the socket of another daemon, which does not count.
 pub fn socket(data_dir: &Path) -> PathBuf {
     let listed = std::fs::read_to_string(data_dir.join("listen")).unwrap_or_default();
     listed
         .lines()
         .find_map(|line| match line.trim().parse::<Address>() {
-            Ok(Address::Unix(path)) => Some(path),
-            Ok(Address::Http(_) | Address::Ssh(_)) | Err(_) => None,
+            Ok(Address::Unix(path)) if is_socket_of(&path, data_dir) => Some(path),
+            Ok(Address::Unix(_) | Address::Http(_) | Address::Ssh(_)) | Err(_) => None,
         })
         .unwrap_or_else(|| data_dir.join("leverframe.sock"))
 }

@@ -3,7 +3,7 @@
 //! Start: directories, secrets, lock and database, engine, API, bridges. Stop: what runs is given time to end while
 //! everything else goes on; then turns, bridges, API, engine, database.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ use crate::text::redact::Redactor;
 use crate::tools::registry::{BUILTIN_NAMES, Registry};
 use crate::tools::sandbox::{Sandbox, check_workspace};
 
+/// The control socket in a data directory.
+const SOCKET: &str = "leverframe.sock";
 /// Longest path of a unix socket on Linux, without the terminating zero byte.
 const MAX_SOCKET_PATH: usize = 107;
 
@@ -92,17 +94,29 @@ pub fn tool_names() -> &'static [&'static str] {
 
 /// The control socket of a data directory.
 pub fn socket_path(paths: &Paths) -> PathBuf {
-    let inside = paths.data_dir.join("leverframe.sock");
+    let inside = paths.data_dir.join(SOCKET);
     match &paths.runtime_dir {
         Some(runtime) if inside.as_os_str().len() > MAX_SOCKET_PATH => {
-            let name = crate::tools::canonical::digest(&[&paths.data_dir.to_string_lossy()]);
-            runtime.join(format!(
-                "leverframe-{}.sock",
-                name.get(..16).unwrap_or(&name)
-            ))
+            runtime.join(outside_name(&paths.data_dir))
         }
         Some(_) | None => inside,
     }
+}
+
+/// The name of a control socket that does not lie in its data directory.
+fn outside_name(data_dir: &Path) -> String {
+    let name = crate::tools::canonical::digest(&[&data_dir.to_string_lossy()]);
+    format!("leverframe-{}.sock", name.get(..16).unwrap_or(&name))
+}
+
+/// Whether a socket is one that a daemon of this data directory makes, whatever its runtime directory is. Daemons use
+/// the real path of their data directory.
+pub fn is_socket_of(socket: &Path, data_dir: &Path) -> bool {
+    let Ok(real) = data_dir.canonicalize() else {
+        return false;
+    };
+    let outside = outside_name(&real);
+    socket == real.join(SOCKET) || socket.file_name() == Some(outside.as_ref())
 }
 
 /// Starts everything. `extra` are bridges that settings cannot make (the demo's visitors).

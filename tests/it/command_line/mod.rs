@@ -5,6 +5,7 @@
 mod approvals;
 mod channel_add;
 mod continuations;
+mod copies;
 mod events;
 mod fleet;
 mod get;

@@ -171,7 +171,7 @@ fn a_daemon_that_starts_again_is_found() {
     input.write_all(QUESTION).unwrap();
     drop(input);
     let stub = Stub::start(|_| verdict("allow", "{}"));
-    std::fs::write(data.join("listen"), stub.address()).unwrap();
+    std::os::unix::fs::symlink(stub.socket(), data.join("leverframe.sock")).unwrap();
     stub.wait(1);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
