@@ -1,6 +1,5 @@
 //! `leverframe datasets list|upload|show|query|export|delete`: tables that agents can ask.
 
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use crate::cli::exit::Failure;
 use crate::cli::find::{envelope, submit};
 use crate::cli::list;
 use crate::cli::table;
-use crate::cli::terminal::{Cli, Format, Terminal, cell};
+use crate::cli::terminal::{Cli, Format, Terminal, cell, create};
 use crate::client::dataset_lines::{self, aggregate, condition};
 use crate::client::dataset_upload::FileUpload;
 use crate::client::listing::{TableRow as _, size};
@@ -245,11 +244,7 @@ async fn export(
     let mut next = submit(cli.client, piece(dataset, 0)).await?;
     let mut to: Box<dyn std::io::Write> = match path {
         None => Box::new(&mut *cli.terminal.out),
-        Some(path) => {
-            let made = File::options().write(true).create_new(true).open(path);
-            let made = made.map_err(|error| Failure::at(path, error))?;
-            Box::new(BufWriter::new(made))
-        }
+        Some(path) => Box::new(BufWriter::new(create(path)?)),
     };
     let whole = async {
         loop {

@@ -1,5 +1,6 @@
 //! Datasets over HTTP and the command line, with the real program, and what a kill leaves of them.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -300,6 +301,8 @@ async fn the_command_line_does_all_of_it() {
     )
     .await;
     assert!(exported.status.success(), "{exported:?}");
+    let mode = std::fs::metadata(&out).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
     assert!(
         std::fs::read_to_string(&out)
             .unwrap()
