@@ -17,7 +17,12 @@ pub fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
         .mode(0o600)
         .open(path)
         .with_context(|| format!("creating {}", path.display()))?;
-    file.write_all(content.as_bytes())
+    let written = file.write_all(content.as_bytes());
+    written
+        .inspect_err(|_| {
+            // Half a secret is none, and the next attempt makes a new file.
+            let _ = std::fs::remove_file(path);
+        })
         .with_context(|| format!("writing {}", path.display()))?;
     Ok(())
 }

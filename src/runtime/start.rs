@@ -385,6 +385,10 @@ async fn connect_when_released(
 /// The admin token: made at the first start with `--listen`, kept 0600 in the data directory.
 fn admin_token(engine: &Engine) -> anyhow::Result<StaticTokens> {
     let path = engine.settings.paths.data_dir.join("token");
+    // A start that was cut short leaves an empty one, which nobody can know.
+    if std::fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() == 0) {
+        std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+    }
     if !path.exists() {
         write_private(&path, &(generate()? + "\n"))?;
     }

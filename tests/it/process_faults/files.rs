@@ -264,3 +264,21 @@ async fn a_directory_that_cannot_be_written_is_refused() {
         "refused with the path and the reason; starts again when it may write",
     );
 }
+
+#[tokio::test]
+async fn a_token_file_that_a_broken_start_left_empty_is_made_again() {
+    let home = Home::new("");
+    std::fs::create_dir(home.data()).unwrap();
+    let mode = |path: &Path, bits| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(bits)).unwrap();
+    };
+    mode(&home.data(), 0o700);
+    let token = home.data().join("token");
+    std::fs::write(&token, "").unwrap();
+    mode(&token, 0o600);
+    let daemon = home.daemon();
+    assert!(!daemon.token.is_empty());
+    daemon.get("/v1/snapshot").await;
+    let about = std::fs::metadata(&token).unwrap();
+    assert_eq!(about.permissions().mode() & 0o777, 0o600);
+}
