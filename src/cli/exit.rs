@@ -77,6 +77,17 @@ impl Failure {
         Self::Usage(format!("{}: {problem}", file.display()))
     }
 
+    /// The same before the command did what was asked: a reader that has seen enough makes it fail. `undone` says what
+    /// was not done.
+    pub fn before(self, undone: &str) -> Self {
+        match self {
+            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                Failure::Ended(format!("the output was closed: {undone}"))
+            }
+            other => other,
+        }
+    }
+
     /// The exit status.
     pub fn status(&self) -> u8 {
         match self {

@@ -155,7 +155,9 @@ pub async fn run(
     let mut cases = Vec::new();
     for case in CASES {
         let outcome = tester.try_case(case).await?;
-        print(terminal, &outcome)?;
+        print(terminal, &outcome).map_err(|failure| {
+            failure.before("the test did not end, and its result is not kept")
+        })?;
         cases.push(outcome);
     }
     let effective = tester.effective().await?;

@@ -34,7 +34,8 @@ pub async fn run(
     let needs_a_word = waiting.is_none() && uncertain.asks() && !(unsaid.is_empty() && all_listed);
     match (cli.terminal.format, cli.terminal.attended) {
         (Format::Human, _) if uncertain.asks() || uncertain.quarantine => {
-            show(&mut cli.terminal, &uncertain)?;
+            let shown = show(&mut cli.terminal, &uncertain);
+            shown.map_err(|failure| failure.before("nothing was released"))?;
         }
         (Format::Human | Format::Json, _) => {}
     }
