@@ -114,8 +114,15 @@ pub async fn login(
     }
     // The daemon connects it now, where one runs; else at its next start.
     if let Ok(client) = connect::daemon(&paths.data_dir).await {
-        let name = name.clone();
-        submit(&client, StartMcpServer { name }).await?;
+        let start = StartMcpServer { name: name.clone() };
+        if let Err(failure) = submit(&client, start).await {
+            // The login is kept, whatever comes of the connection.
+            terminal.note(&format!(
+                "{}: not connected yet: {}\nconnect it with `leverframe mcp start {0}`",
+                cell(name),
+                cell(&failure.to_string())
+            ))?;
+        }
     }
     Ok(())
 }
