@@ -14,36 +14,48 @@ pub fn resolve(
     channels: &BTreeMap<String, ChannelSettings>,
 ) -> Result<Vec<KeyFile>, ConfigError> {
     let config = inputs.config();
-    let providers = config.providers.iter().map(|(name, table)| {
-        (
-            ["providers", name.as_str(), "api_key_file"],
-            &table.api_key_file,
-        )
-    });
-    let tokens = config
-        .channels
-        .iter()
-        .map(|(name, table)| (["channels", name.as_str(), "token_file"], &table.token_file));
-    let tools = config
-        .tools
-        .iter()
-        .map(|(name, table)| (["tools", name, "secret_file"], &table.secret_file));
-    let servers = config
-        .mcp
-        .iter()
-        .map(|(name, table)| (["mcp", name, "secret_file"], table.secret_file.as_ref()));
-    let variables = config.mcp.iter().flat_map(|(name, table)| {
-        let files = table.environment_files.iter().flat_map(BTreeMap::values);
-        files.map(move |file| (["mcp", name.as_str(), "environment_files"], Some(file)))
-    });
-    let tls = config.server.tls.iter();
-    let certificates = tls.map(|table| (["server", "tls", "key"], Some(&table.key)));
+    let mut named: Vec<(Vec<&str>, Option<&String>)> = Vec::new();
+    for (name, table) in &config.providers {
+        let keys = vec!["providers", name, "api_key_file"];
+        named.push((keys, table.api_key_file.as_ref()));
+    }
+    for (name, table) in &config.channels {
+        for (key, given) in [
+            ("token_file", &table.token_file),
+            ("app_token_file", &table.app_token_file),
+            ("secret_file", &table.secret_file),
+        ] {
+            named.push((vec!["channels", name, key], given.as_ref()));
+        }
+        for file in table.environment_files.iter().flat_map(BTreeMap::values) {
+            let keys = vec!["channels", name, "environment_files"];
+            named.push((keys, Some(file)));
+        }
+    }
+    for (name, table) in &config.tools {
+        let keys = vec!["tools", name, "secret_file"];
+        named.push((keys, table.secret_file.as_ref()));
+    }
+    for (name, table) in &config.mcp {
+        let keys = vec!["mcp", name, "secret_file"];
+        named.push((keys, table.secret_file.as_ref()));
+        for file in table.environment_files.iter().flat_map(BTreeMap::values) {
+            named.push((vec!["mcp", name, "environment_files"], Some(file)));
+        }
+    }
+    for (name, table) in &config.escalation {
+        for step in &table.steps {
+            let keys = vec!["escalation", name, "steps"];
+            named.push((keys, step.token_file.as_ref()));
+        }
+    }
+    let of_collector = config.telemetry.secret_file.as_ref();
+    named.push((vec!["telemetry", "secret_file"], of_collector));
+    if let Some(table) = &config.server.tls {
+        named.push((vec!["server", "tls", "key"], Some(&table.key)));
+    }
     let mut files = Vec::new();
-    let named = providers
-        .chain(tokens)
-        .chain(tools)
-        .map(|(keys, given)| (keys, given.as_ref()));
-    for (keys, given) in named.chain(servers).chain(variables).chain(certificates) {
+    for (keys, given) in named {
         let Some(given) = given else { continue };
         let path = inputs.path(given);
         if let Some((name, workspace)) = workspace_around(&path, channels) {

@@ -111,3 +111,48 @@ fn a_key_file_in_a_workspace_is_refused_by_name_and_by_link() {
         assert!(!error.contains("sk-"), "{error}");
     }
 }
+
+#[test]
+fn no_file_with_a_secret_lies_in_a_workspace() {
+    let bot = |kind: &str, keys: &str| format!("[channels.bot]\nkind = \"{kind}\"\n{keys}\n");
+    for (key, table) in [
+        (
+            "channels.bot.token_file",
+            bot("telegram", "token_file = \"~/work/key\""),
+        ),
+        (
+            "channels.bot.app_token_file",
+            bot("slack", "token_env = \"TOKEN\"\napp_token_file = \"~/work/key\""),
+        ),
+        (
+            "channels.bot.secret_file",
+            bot("webhook", "secret_file = \"~/work/key\""),
+        ),
+        (
+            "channels.bot.environment_files",
+            bot("process", "command = [\"/bin/true\"]\nenvironment_files = { KEY = \"~/work/key\" }"),
+        ),
+        (
+            "telemetry.secret_file",
+            "[telemetry]\nendpoint = \"http://127.0.0.1:4318\"\n\
+             headers = { Authorization = \"Bearer {secret}\" }\nsecret_file = \"~/work/key\"\n"
+                .to_owned(),
+        ),
+        (
+            "escalation.night.steps",
+            "[escalation.night]\nsteps = [{ after = \"5m\", to = \"ntfy:https://ntfy.example/topic\", \
+             token_file = \"~/work/key\" }]\n"
+                .to_owned(),
+        ),
+    ] {
+        let workspace = "[model]\nallow_scripted_on_channels = true\n[channels.api]\nworkspace = \"~/work\"\n";
+        let case = Case::new(&format!("{workspace}{table}")).env("TOKEN", "xoxb-1-2-3");
+        let work = case.home().join("work");
+        std::fs::create_dir_all(&work).unwrap();
+        std::fs::write(work.join("key"), "a secret of forty-two characters, at least").unwrap();
+        mode(&work.join("key"), 0o600);
+        let error = case.error().to_string();
+        assert!(error.contains(key), "{key}: {error}");
+        assert!(error.contains("lies in the workspace"), "{key}: {error}");
+    }
+}
