@@ -14,7 +14,7 @@ use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::client::remote::wire::Submission;
 use crate::protocol::command::Actor;
-use crate::protocol::enums::Surface;
+use crate::protocol::enums::{Scope, Surface};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, GetOnCall, Outcome, Query};
 
@@ -51,6 +51,17 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+/// The surface that a command came by. A program with a token says of itself where it is: only an admin token is
+/// believed, because other surfaces do not get the policy of the channel `api`.
+fn surface_of(actor: &Actor, claimed: Surface) -> Surface {
+    match actor {
+        Actor::Token { scopes, .. } if !scopes.contains(&Scope::Admin) => Surface::Http,
+        Actor::Token { .. } | Actor::Operator { .. } | Actor::Person { .. } | Actor::Engine => {
+            claimed
+        }
+    }
+}
+
 async fn submit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Submission = call.json()?;
     match body.surface {
@@ -81,7 +92,8 @@ async fn submit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         }
         (header, field) => header.or(field),
     };
-    let envelope = call.envelope_from(body.command, body.surface, key)?;
+    let surface = surface_of(call.actor()?, body.surface);
+    let envelope = call.envelope_from(body.command, surface, key)?;
     json(StatusCode::OK, &api.client.submit(envelope).await?)
 }
 

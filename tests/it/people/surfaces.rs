@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::console_pty::door::Door;
-use crate::people::{audit, decides, people, run, token};
+use crate::people::{audit, decides, people, run, token, with};
 use crate::stories::bot::{self, WRITE, anna, shown};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
@@ -171,4 +171,49 @@ async fn doctor_names_users_who_are_let_in_and_are_nobody() {
     let expected = "self_approval = \"never\" compares people, and [people] does not name telegram:666 of allowed_users";
     assert_eq!(finding("never").as_deref(), Some(expected));
     assert_eq!(finding("console"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_claims_no_surface_that_leaves_out_the_policy_of_the_api() {
+    let home = Home::new(
+        "[model]\nallow_scripted_on_channels = true\n\n[channels.shop]\nkind = \"webhook\"\n\
+         secret_env = \"SHOP_SECRET\"\nautonomy = \"full\"\npermanent_full = true\nallowed_users = [\"ada\"]\n\n\
+         [channels.api]\nautonomy = \"supervised\"\n",
+    );
+    let secret = "a secret of forty-two characters, at least";
+    let daemon = home.daemon_with(&[("SHOP_SECRET", secret)]);
+    let operator = token(&home, "worker", &["--scope", "read,operate"]);
+    let place = json!({ "channel": "shop", "conversation": "ada" });
+    let session = daemon.post("/v1/sessions", place).await;
+    let submit = async |(by, token): (&str, &str), surface: &str| {
+        let call = json!({
+            "command": {
+                "command": "call_tool", "session_id": session["id"], "tool": "write_file",
+                "arguments": { "path": format!("{by}-{surface}.md"), "content": "x" },
+            },
+            "surface": surface,
+        });
+        let (status, said) = with(&daemon, token, "POST", "/v1/submit", Some(call)).await;
+        assert_eq!(status, 200, "{said}");
+        let find = |value: &Value| value["continuation_id"].as_str().map(str::to_owned);
+        let nested = said
+            .as_object()
+            .and_then(|fields| fields.values().find_map(find));
+        find(&said).or(nested).unwrap()
+    };
+    let admin = daemon.token.clone();
+    let turn = submit(("admin", admin.as_str()), "console").await;
+    let by_admin = daemon.wait_state(&turn, "completed").await;
+    assert_eq!(
+        by_admin["tool_calls"][0]["state"], "succeeded",
+        "{by_admin}"
+    );
+    for surface in ["http", "cli", "console"] {
+        let turn = submit(("worker", operator.as_str()), surface).await;
+        let waits = daemon.wait_state(&turn, "awaiting_approval").await;
+        let verdict = waits["tool_calls"][0]["verdict"].to_string();
+        assert!(verdict.contains("supervised"), "{surface}: {waits}");
+        let cancel = format!("/v1/continuations/{turn}/cancel");
+        daemon.post(&cancel, json!({})).await;
+    }
 }
