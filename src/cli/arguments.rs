@@ -27,6 +27,9 @@ pub struct Arguments {
     /// Run headless
     #[arg(long)]
     pub daemon: bool,
+    /// With --daemon: a console started it and goes away
+    #[arg(long, requires = "daemon", hide = true)]
+    pub detached: bool,
     /// Configuration file
     #[arg(long, value_name = "F", global = true)]
     pub config: Option<PathBuf>,

@@ -161,14 +161,14 @@ pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> 
 }
 
 /// Headless.
-pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
+pub async fn run_daemon(flags: Flags, log: Destination) -> Result<(), Failure> {
     let Start {
         settings,
         environment,
     } = resolve(&flags)?;
     crate::config::paths::prepare_data_dir(&settings.paths.data_dir).map_err(Failure::usage)?;
     let redactor = start::redactor(&settings);
-    logging::start(&settings, Destination::Daemon, redactor.clone())?;
+    logging::start(&settings, log, redactor.clone())?;
     let mut signals = EndSignals::listen_as_daemon()?;
     let reload = ReloadSignal::listen()?;
     let data_dir = settings.paths.data_dir.clone();

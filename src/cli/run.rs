@@ -27,6 +27,7 @@ use crate::config::supervisor;
 use crate::console::access::Access;
 use crate::runtime::demo::Visitors;
 use crate::runtime::helper;
+use crate::runtime::logging::Destination;
 
 /// Runs the program with the process's arguments; returns its exit status.
 pub fn main() -> u8 {
@@ -142,7 +143,14 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             };
             Ok(modes::run_demo(flags, visitors, opening).await?)
         }
-        None if arguments.daemon => Ok(modes::run_daemon(flags).await?),
+        None if arguments.daemon => {
+            let log = if arguments.detached {
+                Destination::Detached
+            } else {
+                Destination::Daemon
+            };
+            Ok(modes::run_daemon(flags, log).await?)
+        }
         None => Ok(Box::pin(modes::run_console(flags, opening)).await?),
         Some(_) if arguments.demo || arguments.daemon => {
             Err(Failure::usage("--demo and --daemon take no subcommand"))

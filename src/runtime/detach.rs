@@ -13,7 +13,7 @@ use crate::client::remote::target::Target;
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Starts `leverframe --daemon` with these arguments in a session of its own and waits until its socket
-/// answers. Call after the engine of this process has stopped.
+/// answers. It writes its log itself; `log` gets what else it says. Call after the engine of this process has stopped.
 pub async fn start_daemon(
     arguments: &[String],
     socket: PathBuf,
@@ -28,7 +28,7 @@ pub async fn start_daemon(
         .with_context(|| format!("opening {}", log.display()))?;
     let mut child = Command::new(&program)
         .args(arguments)
-        .arg("--daemon")
+        .args(["--daemon", "--detached"])
         .stdin(Stdio::null())
         .stdout(output.try_clone().context("the log file")?)
         .stderr(output)

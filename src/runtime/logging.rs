@@ -33,6 +33,9 @@ pub enum Destination {
     File,
     /// What the configuration names, else standard error.
     Daemon,
+    /// What the configuration names, else `<data dir>/leverframe.log`: a console left this daemon behind, and nobody
+    /// reads its standard error.
+    Detached,
 }
 
 /// The file that this process logs into.
@@ -69,9 +72,12 @@ pub fn start(
     } else {
         filter.with_target("rmcp", LevelFilter::ERROR)
     };
+    let own = || log_file(&settings.paths.data_dir);
+    let named = settings.log_file.path.clone();
     let sink = match destination {
-        Destination::File => Some(log_file(&settings.paths.data_dir)),
-        Destination::Daemon => settings.log_file.path.clone(),
+        Destination::File => Some(own()),
+        Destination::Daemon => named,
+        Destination::Detached => Some(named.unwrap_or_else(own)),
     };
     let sink = match sink {
         Some(path) => {

@@ -1,5 +1,6 @@
 //! Leaving a console whose engine serves people.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -105,4 +106,40 @@ async fn detaching_leaves_a_daemon_that_still_answers() {
         test_kill_process(daemon.0).is_err(),
         "the daemon does not stop"
     );
+}
+
+#[test]
+fn the_log_of_a_daemon_that_a_console_left_stays_within_its_bound() {
+    let home = Home::new(
+        "[log]\nmax_mib = 1\nkeep = 1\n\n[model]\nallow_scripted_on_channels = true\n\n\
+         [channels.shop]\nkind = \"webhook\"\nsecret_env = \"SHOP_SECRET\"\nallowed_users = [\"ada\"]\n",
+    );
+    let mut program = command(&home);
+    program.env("SHOP_SECRET", "a secret of forty-two characters, at least");
+    let mut pty = Pty::start(&program, 80, 24);
+    pty.see("nothing needs you");
+    let log = home.data().join("leverframe.log");
+    let aside = home.data().join("leverframe.log.1");
+    let size = |file| std::fs::metadata(file).map_or(0, |about| about.len());
+    // As long as a log can be: the next line does not fit.
+    let mut file = std::fs::OpenOptions::new().append(true).open(&log).unwrap();
+    let rest = (1 << 20) - usize::try_from(size(&log)).unwrap();
+    file.write_all(&vec![b'x'; rest]).unwrap();
+    pty.press_until("q", "┌ Quit");
+    pty.press_until("j", "> detach");
+    pty.send("\r");
+    pty.see("attached");
+    let daemon = Stray::holder(&home);
+    quit(&mut pty, "quit");
+    assert_eq!(pty.wait_exit(), Some(0));
+    let deadline = Instant::now() + DEADLINE;
+    // What it says on standard output comes on top.
+    let bound = (1 << 20) + 4096;
+    while size(&aside) == 0 {
+        assert!(Instant::now() < deadline, "{} bytes", size(&log));
+        std::thread::sleep(Duration::from_millis(10));
+        assert!(size(&log) <= bound, "{} bytes", size(&log));
+    }
+    assert!(size(&aside) <= bound, "{} bytes", size(&aside));
+    daemon.stop();
 }
