@@ -1,5 +1,7 @@
 //! Which session a request goes to. The session's own turns are the record: nothing is kept beside them.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 use ulid::Ulid;
 
@@ -7,6 +9,7 @@ use crate::api::error::Refusal;
 use crate::api::openai::dialogue::Dialogue;
 use crate::api::openai::history::{Fit, Standing, Turn, fit, joined};
 use crate::api::state::Api;
+use crate::protocol::artifact::{ArtifactHash, NewAttachment};
 use crate::protocol::chat::{EarlierMessage, EarlierRole, own_prefix};
 use crate::protocol::command::Actor;
 use crate::protocol::enums::SessionState;
@@ -88,6 +91,25 @@ fn beginning(before: &[EarlierMessage], text: &str) -> String {
     digest(&parts)
 }
 
+/// Whether a turn has exactly the files of a request. A turn that still waits for a file has not.
+fn has_files(turn: &Continuation, files: &[NewAttachment]) -> bool {
+    if turn.attachments.len() != files.len() {
+        return false;
+    }
+    let hashes = files.iter().map(|file| {
+        let content = BASE64.decode(&file.data).ok()?;
+        Some(ArtifactHash::from_bytes(Sha256::digest(&content).into()))
+    });
+    let Some(mut sent) = hashes.collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let attachments = turn.attachments.iter();
+    let mut stored: Vec<ArtifactHash> = attachments.map(|file| file.artifact.hash).collect();
+    sent.sort_unstable();
+    stored.sort_unstable();
+    sent == stored
+}
+
 impl Place {
     /// A session of its own.
     pub fn fresh(names: &Names, dialogue: &Dialogue) -> Self {
@@ -152,7 +174,9 @@ impl Conversations<'_> {
                         });
                     }
                     Fit::Repeats { turn, unseen } => {
-                        let turn = self.turn(turn).await?;
+                        let Some(turn) = self.repeated(turn, dialogue).await? else {
+                            continue;
+                        };
                         if !turn.state.is_terminal() {
                             return Ok(Place {
                                 repeats: Some(turn),
@@ -190,10 +214,11 @@ impl Conversations<'_> {
         if is_open
             && let Fit::Repeats { turn, .. } =
                 fit(turns.get(before..).unwrap_or_default(), &[], &dialogue.text)
+            && let Some(turn) = self.repeated(turn, dialogue).await?
         {
             let place = self.goes_on(&session, Vec::new())?;
             return Ok(Place {
-                repeats: Some(self.turn(turn).await?),
+                repeats: Some(turn),
                 ..place
             });
         }
@@ -212,7 +237,7 @@ impl Conversations<'_> {
             .iter()
             .all(|turn| turn.standing == Standing::Unanswered);
         let repeats = match fit(&behind, &[], &dialogue.text) {
-            Fit::Repeats { turn, .. } => Some(self.turn(turn).await?),
+            Fit::Repeats { turn, .. } => self.repeated(turn, dialogue).await?,
             Fit::GoesOn { .. } | Fit::Other => None,
         };
         if session.state == SessionState::Active && is_newest {
@@ -282,6 +307,16 @@ impl Conversations<'_> {
             }
             Err(problem) => Err(problem.into()),
         }
+    }
+
+    /// A turn with the text of the message, where it has its files too. The same text about another file is no repeat.
+    async fn repeated(
+        &self,
+        id: ContinuationId,
+        dialogue: &Dialogue,
+    ) -> Result<Option<Continuation>, Refusal> {
+        let turn = self.turn(id).await?;
+        Ok(has_files(&turn, &dialogue.files).then_some(turn))
     }
 
     /// The turns of a session, oldest first.

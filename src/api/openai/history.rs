@@ -46,7 +46,7 @@ pub enum Fit {
         /// The newest turns, where the client has not seen their ends.
         unseen: Vec<ContinuationId>,
     },
-    /// The newest turn is the answer to this very message.
+    /// The newest turn is the answer to a message with this text. Its files are not compared here.
     Repeats {
         /// That turn.
         turn: ContinuationId,

@@ -111,6 +111,63 @@ async fn a_caller_that_hangs_up_loses_nothing_and_nothing_runs_twice() {
     assert_eq!(sessions(&daemon).await.len(), 1);
 }
 
+/// A message with a picture of these bytes, in base64.
+fn with_picture(text: &str, data: &str) -> Value {
+    let url = format!("data:image/png;base64,{data}");
+    let mut content = vec![json!({ "type": "image_url", "image_url": { "url": url } })];
+    if !text.is_empty() {
+        content.insert(0, json!({ "type": "text", "text": text }));
+    }
+    json!({ "role": "user", "content": content })
+}
+
+const PICTURE: &str = "iVBORw0KGgo=";
+const OTHER_PICTURE: &str = "iVBORw0KGgoAAAA=";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_words_about_another_picture_are_another_turn_while_the_first_is_open() {
+    let home = home();
+    let daemon = home.daemon();
+    let short = [("Prefer", "wait=1")];
+    let turn = async |names: &[(&str, &str)], picture: &str| {
+        let headers = [&short[..], names].concat();
+        let reply = chat_with(&daemon, &headers, &[with_picture(WRITE, picture)]).await;
+        reply.header("leverframe-continuation")
+    };
+    for names in [&[][..], &[("leverframe-conversation", "pictures")]] {
+        let first = turn(names, PICTURE).await;
+        let other = turn(names, OTHER_PICTURE).await;
+        assert_ne!(first, other, "{names:?}");
+        assert_eq!(turn(names, OTHER_PICTURE).await, other, "{names:?}");
+        if names.is_empty() {
+            assert_eq!(turn(names, PICTURE).await, first);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_request_gets_the_answer_about_its_own_picture() {
+    let home = home();
+    let daemon = home.daemon();
+    let retry = [("x-stainless-retry-count", "1")];
+    for text in ["", "SAY:seen"] {
+        let [first, other] = [PICTURE, OTHER_PICTURE].map(|data| with_picture(text, data));
+        let turn = async |headers: &[(&str, &str)], message: &Value| {
+            let messages = std::slice::from_ref(message);
+            let reply = chat_with(&daemon, headers, messages).await;
+            reply.header("leverframe-continuation")
+        };
+        let answered = turn(&[], &first).await;
+        let repeated = turn(&retry, &other).await;
+        assert_ne!(answered, repeated, "{text:?}");
+        assert_eq!(turn(&retry, &first).await, answered, "{text:?}");
+        assert_eq!(turn(&retry, &other).await, repeated, "{text:?}");
+        // Without the mark of a repeat, each request is a turn.
+        let again = turn(&[], &first).await;
+        assert_ne!(again, answered, "{text:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_makes_a_repeated_request_the_same_turn() {
     let home = home();
