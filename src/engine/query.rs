@@ -19,7 +19,7 @@ use crate::model::catalogue;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, Query, dispatch};
+use crate::protocol::request::{Answer, ListSessions, Query, dispatch};
 use crate::protocol::session::Session;
 use crate::protocol::snapshot::{Page, Snapshot};
 use crate::protocol::summary::ShiftSummary;
@@ -37,9 +37,7 @@ impl Engine {
         dispatch!(query, Query => Answer {
             GetSnapshot(_) => snapshot(self),
             GetEngine(_) => engine_status(self),
-            ListSessions(q) => self.read(move |rows| {
-                rows.sessions(&SessionFilter { state: q.state, channel: q.channel, prefix: q.prefix }, &q.page)
-            }),
+            ListSessions(q) => sessions(self, q),
             GetSession(q) => session(self, q.id),
             GetTranscript(q) => self.read(move |rows| rows.transcript(q.session_id, q.before, q.limit)),
             GetTranscriptFrom(q) => self.read(move |rows| rows.transcript_from(q.session_id, q.from, q.limit)),
@@ -127,6 +125,23 @@ impl Engine {
             GetStats(q) => crate::engine::stats::stats(self, q),
         })
     }
+}
+
+async fn sessions(engine: &Engine, asked: ListSessions) -> Result<Page<Session>, Problem> {
+    // Keys of different channels have nothing in common.
+    if asked.prefix.is_some() && asked.channel.is_none() {
+        return Err(Problem::invalid(
+            "`prefix` needs `channel`: a key belongs to a channel",
+        ));
+    }
+    let filter = SessionFilter {
+        state: asked.state,
+        channel: asked.channel,
+        prefix: asked.prefix,
+    };
+    engine
+        .read(move |rows| rows.sessions(&filter, &asked.page))
+        .await
 }
 
 async fn session(engine: &Engine, id: SessionId) -> Result<Session, Problem> {

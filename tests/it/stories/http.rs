@@ -292,6 +292,19 @@ async fn a_second_daemon_on_the_same_data_is_refused() {
 }
 
 #[tokio::test]
+async fn a_prefix_of_conversations_needs_its_channel() {
+    let home = Home::new(SUPERVISED);
+    let daemon = home.daemon();
+    daemon.session().await;
+    let path = "/v1/sessions?prefix=nobody";
+    let (status, refused) = daemon.request("GET", path, None).await;
+    assert_eq!(status, 400, "{refused:#}");
+    assert!(refused.to_string().contains("channel"), "{refused:#}");
+    let of_channel = daemon.get(&format!("{path}&channel=api")).await;
+    assert_eq!(of_channel["items"], json!([]));
+}
+
+#[tokio::test]
 async fn sigterm_in_each_state_ends_cleanly_and_the_turn_goes_on_after_it() {
     let home = Home::new(SUPERVISED);
     for text in [
