@@ -20,6 +20,8 @@ use crate::store::sql::{Statements, params};
 const MOST_WORDS: usize = 24;
 /// Characters of a word that count.
 const MOST_CHARS: usize = 64;
+/// Hits of an index at which a search looks, newest ones first, to find those that meet its condition.
+const LOOKED_AT: u32 = 20_000;
 /// Hits that are weighed, newest ones first: a word that is everywhere says little.
 const WEIGHED: u32 = 1000;
 /// Texts that hold all pairs of what is looked for and are read, newest ones first.
@@ -291,14 +293,20 @@ impl Reader<'_> {
         query: &str,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let mut values = vec![Value::from(query.to_owned()), Value::from(WEIGHED)];
+        let query = Value::from(query.to_owned());
+        let mut values = vec![query.clone(), query, Value::from(LOOKED_AT)];
         values.extend(within.values.iter().cloned());
+        values.push(Value::from(WEIGHED));
         values.push(Value::from(now));
         values.push(Value::from(found.limit as i64));
+        // The condition counts before the bound: hits elsewhere displace none of these.
         let text = format!(
-            "SELECT {MEMORY} FROM (SELECT rowid AS at, bm25(memory_fts) AS weight FROM memory_fts
-                WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT ?) h
-             CROSS JOIN memories m ON m.position = h.at WHERE {} ORDER BY h.weight - ({LIFT}), m.position DESC LIMIT ?",
+            "SELECT {MEMORY} FROM (SELECT memory_fts.rowid AS at, bm25(memory_fts) AS weight
+                FROM memory_fts CROSS JOIN memories m ON m.position = memory_fts.rowid
+                WHERE memory_fts MATCH ? AND memory_fts.rowid > coalesce((SELECT rowid FROM memory_fts
+                    WHERE memory_fts MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?), 0)
+                    AND {} ORDER BY memory_fts.rowid DESC LIMIT ?) h
+             CROSS JOIN memories m ON m.position = h.at ORDER BY h.weight - ({LIFT}), m.position DESC LIMIT ?",
             within.text
         );
         found.add(self.select(&text, &values)?);
@@ -320,22 +328,32 @@ impl Reader<'_> {
         let mut values = patterns.to_vec();
         let from = match holders {
             Some(holders) => {
-                values.push(Value::from(holders));
+                let holders = Value::from(holders);
+                values.extend([holders.clone(), holders, Value::from(LOOKED_AT)]);
+                values.extend(within.values.iter().cloned());
                 values.push(Value::from(READ));
-                "(SELECT rowid AS at FROM memory_pairs WHERE memory_pairs MATCH ? ORDER BY rowid DESC LIMIT ?) h
-                 CROSS JOIN memories m ON m.position = h.at"
+                format!(
+                    "(SELECT memory_pairs.rowid AS at
+                        FROM memory_pairs CROSS JOIN memories m ON m.position = memory_pairs.rowid
+                        WHERE memory_pairs MATCH ? AND memory_pairs.rowid > coalesce((SELECT rowid FROM memory_pairs
+                            WHERE memory_pairs MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?), 0)
+                            AND {} ORDER BY memory_pairs.rowid DESC LIMIT ?) h
+                     CROSS JOIN memories m ON m.position = h.at WHERE TRUE",
+                    within.text
+                )
             }
-            None => "memories m",
+            None => {
+                values.extend(within.values.iter().cloned());
+                format!("memories m WHERE {}", within.text)
+            }
         };
-        values.extend(within.values.iter().cloned());
         values.push(Value::from(least as i64));
         values.push(Value::from(now));
         values.push(Value::from(found.limit as i64));
         let rows = self.conn.rows(
             &format!(
-                "SELECT {MEMORY}, {sum} AS held FROM {from} WHERE {} AND held >= ?
-                 ORDER BY held + ({LIFT}) DESC, m.position DESC LIMIT ?",
-                within.text
+                "SELECT {MEMORY}, {sum} AS held FROM {from} AND held >= ?
+                 ORDER BY held + ({LIFT}) DESC, m.position DESC LIMIT ?"
             ),
             values.as_slice(),
             memory_row,

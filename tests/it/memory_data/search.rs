@@ -271,6 +271,33 @@ async fn a_search_keeps_to_its_filter() {
 }
 
 /// Any text: letters of several scripts, what means something to the index, and noise.
+#[tokio::test]
+async fn hits_elsewhere_hide_none_of_a_quiet_channel() {
+    let world = World::new().await;
+    let there = add(&world, in_channel("the invoice 發票")).await;
+    let items = (0..2100).map(|n| global(&format!("the invoice 發票 {n}")));
+    world
+        .ok(ImportMemories {
+            items: items.collect(),
+            by: by("anna"),
+        })
+        .await;
+    let now = world.clock.now();
+    for text in ["invoice", "invoi", "發票"] {
+        let filter = MemoryFilter {
+            channel: Some("team".to_owned()),
+            ..MemoryFilter::default()
+        };
+        let found = world
+            .store
+            .read(move |reader| reader.search_memories(text, None, &filter, 20, now))
+            .await
+            .unwrap();
+        let found: Vec<_> = found.into_iter().map(|hit| hit.memory).collect();
+        assert_eq!(found, std::slice::from_ref(&there), "{text:?}");
+    }
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         any::<String>(),
