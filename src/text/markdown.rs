@@ -3,6 +3,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag as Node, TagEnd};
 
+use crate::text::definitions;
 use crate::text::markup::{Markup, Piece, Table, Tag, Writer};
 use crate::text::mrkdwn::mrkdwn;
 
@@ -77,23 +78,12 @@ fn render(markdown: &str, markup: Markup) -> Writer {
     };
     let options =
         Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
-    let parser = Parser::new_ext(markdown, options);
-    if markup != Markup::Pieces {
-        parser.for_each(|event| renderer.event(event));
-        return renderer.writer;
-    }
-    let mut definitions: Vec<_> = parser
-        .reference_definitions()
-        .iter()
-        .map(|(_, definition)| definition.span.clone())
-        .collect();
-    parser.for_each(|event| renderer.event(event));
-    definitions.sort_unstable_by_key(|span| span.start);
-    renderer.lists.clear();
-    renderer.gap(2);
-    for span in definitions {
-        renderer.gap(1);
-        renderer.text(markdown.get(span).unwrap_or_default().trim_end());
+    let whole = definitions::with_unused_shown(markdown, options);
+    let source = whole.as_deref().unwrap_or(markdown);
+    Parser::new_ext(source, options).for_each(|event| renderer.event(event));
+    // A block of nothing shows its marks: no platform takes a message that shows nothing.
+    if !renderer.writer.shows_words() {
+        renderer.text(markdown.trim());
     }
     renderer.writer
 }

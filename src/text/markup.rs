@@ -196,6 +196,8 @@ pub struct Writer {
     breaks: usize,
     /// Whether an address is being written, for Discord.
     address: discord::Address,
+    /// Something other than white space was written.
+    shows_words: bool,
 }
 
 impl Writer {
@@ -210,6 +212,7 @@ impl Writer {
             open: Vec::new(),
             breaks: 0,
             address: discord::Address::default(),
+            shows_words: false,
         }
     }
 
@@ -251,6 +254,7 @@ impl Writer {
         if text.is_empty() {
             return;
         }
+        self.shows_words |= !text.trim().is_empty();
         if self.markup == Markup::Pieces {
             if self.breaks > 0 {
                 let (text, look) = ("\n".repeat(self.breaks), TextStyle::default());
@@ -365,6 +369,11 @@ impl Writer {
         while !self.open.is_empty() {
             self.close_one();
         }
+    }
+
+    /// Whether a reader sees anything of it.
+    pub fn shows_words(&self) -> bool {
+        self.shows_words
     }
 
     /// The text.

@@ -4,6 +4,7 @@ pub mod ascii;
 pub mod bars;
 pub mod chunk;
 pub mod csv;
+pub mod definitions;
 pub mod discord;
 pub mod fold;
 pub mod framing;

@@ -1,6 +1,8 @@
 //! Markdown to platform markup: balanced, escaped, and without losing text.
 
-use leverframe::text::markdown::{to_pieces, to_plain, to_telegram_html};
+use leverframe::text::markdown::{
+    to_discord, to_matrix_html, to_pieces, to_plain, to_slack, to_telegram_html,
+};
 use proptest::prelude::*;
 
 /// What a strict reader of the platform's HTML accepts; the text without tags.
@@ -163,6 +165,44 @@ fn raw_html_is_text() {
     check("```\"><b>\nx\n```", "<pre>x</pre>", "x");
 }
 
+/// Markdown takes `[PASS]: login` for the definition of a link, and shows nothing of it.
+#[test]
+fn a_definition_that_no_link_uses_is_shown_where_it_stands() {
+    let report = "Results:\n\n[PASS]: login\n[PASS]: *log_out*\n[FAIL]: payment\n\nend";
+    check(report, report, report);
+    assert_eq!(said(report), report);
+    for source in [
+        "[OK]: done",
+        "- [OK]: done\n- [OK]: again",
+        "> [OK]: done",
+        "1. [OK]:\n   done",
+        "```\n```",
+        "#",
+    ] {
+        for shown in [
+            to_discord(source),
+            to_matrix_html(source),
+            to_plain(source),
+            to_slack(source),
+            to_telegram_html(source),
+            said(source),
+        ] {
+            for word in ["[OK", "done", "again", "`", "#"] {
+                let is_there = shown.contains(word);
+                assert!(is_there || !source.contains(word), "{source:?}: {shown:?}");
+            }
+        }
+    }
+    // Of a list of sources, those that are used are links, and the rest is text.
+    check(
+        "see [a][1] and [c][3]\n\n[1]: https://a.example\n[2]: https://b.example/*x*\n[3]: https://c.example",
+        "see <a href=\"https://a.example\">a</a> and <a href=\"https://c.example\">c</a>\n\n[2]: https://b.example/*x*",
+        "see a (https://a.example) and c (https://c.example)\n\n[2]: https://b.example/*x*",
+    );
+    check("```\n[a]: b\n```", "<pre>[a]: b</pre>", "[a]: b");
+    check("text\n[a]: b", "text\n[a]: b", "text\n[a]: b");
+}
+
 fn markdown() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(
         &[
@@ -197,6 +237,7 @@ fn markdown() -> impl Strategy<Value = String> {
             "    ",
             "\\",
             "---\n",
+            "]: ",
         ][..],
     );
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
@@ -237,7 +278,7 @@ fn pieces_know_their_look_and_keep_what_markdown_would_hide() {
     assert!(look("a").link && !look(" (http://b.example)").code);
     assert_eq!(
         said("[a](http://b.example \"do it\")\n\n[ref]: http://c.example 'now'\n\nend"),
-        "a (http://b.example \"do it\")\n\nend\n\n[ref]: http://c.example 'now'"
+        "a (http://b.example \"do it\")\n\n[ref]: http://c.example 'now'\n\nend"
     );
     assert_eq!(said("```sh and more\nls -l\n```"), "sh and more:\nls -l");
     let diff = to_pieces("```diff\n-a\n+b\n```");
