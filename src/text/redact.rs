@@ -1,8 +1,8 @@
 //! Takes secrets out of text before it reaches a log, a screen, a chat or the database.
 //!
 //! Two nets: every secret the program was given, in each form it may reappear in (raw, URL-encoded,
-//! JSON-escaped, base64 at any alignment), and the shapes of well-known credentials. Nothing here prints
-//! a secret, not even in `Debug`.
+//! JSON-escaped, Markdown-escaped, base64 at any alignment), and the shapes of well-known credentials. Nothing
+//! here prints a secret, not even in `Debug`.
 
 pub mod seam;
 
@@ -37,6 +37,9 @@ const SHAPES: &[&str] = &[
     r"(?-u:\b)github_pat_[A-Za-z0-9_]{22,}",
     r"(?-u:\b)AIza[A-Za-z0-9_-]{35}",
 ];
+
+/// Marks of Markdown that models escape in prose: the commonest first, then all that can be escaped.
+const MARKS: &[&str] = &["_", "_*", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"];
 
 /// The registry of secrets. Clones share it.
 #[derive(Clone, Default)]
@@ -254,6 +257,9 @@ fn forms_of(secret: &str) -> Vec<String> {
         forms.push(inner.clone());
         escaped = inner;
     }
+    for marks in MARKS {
+        forms.push(markdown_escaped(secret, marks));
+    }
     for alphabet in [STANDARD, URL_SAFE] {
         forms.push(base64(secret.as_bytes(), alphabet));
         for offset in 0..3 {
@@ -264,6 +270,18 @@ fn forms_of(secret: &str) -> Vec<String> {
     forms.dedup();
     forms.retain(|form| form.len() >= SHORTEST);
     forms
+}
+
+/// With a backslash before each of these marks. What shows Markdown takes it away.
+fn markdown_escaped(text: &str, marks: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if marks.contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }
 
 #[derive(Clone, Copy)]

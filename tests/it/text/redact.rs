@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use leverframe::text::markdown::to_plain;
 use leverframe::text::redact::{REDACTED, Redactor};
 use proptest::prelude::*;
 use serde_json::json;
@@ -37,6 +38,17 @@ fn a_registered_secret_is_found_in_every_form() {
             .redact(&format!("before {form} after"))
             .into_owned();
         assert_eq!(clean, format!("before {REDACTED} after"), "{form}");
+    }
+}
+
+/// Models escape marks of Markdown in prose, and what shows the Markdown takes the backslashes away.
+#[test]
+fn a_secret_with_the_escapes_of_markdown_does_not_survive() {
+    let redactor = Redactor::new();
+    redactor.register("hook_key*of-9");
+    for form in [r"hook\_key*of-9", r"hook\_key\*of-9", r"hook\_key\*of\-9"] {
+        let clean = redactor.redact(form).into_owned();
+        assert_eq!(to_plain(&clean), REDACTED, "{form}");
     }
 }
 
