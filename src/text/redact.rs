@@ -23,19 +23,19 @@ pub const SHORTEST: usize = 6;
 const SHORTEST_FRAGMENT: usize = 8;
 
 /// Shapes of credentials: PEM private keys, Telegram bot tokens, OpenAI and Anthropic keys, bearer
-/// headers, AWS ids and secrets, Slack and GitHub tokens, Google keys.
+/// headers, AWS ids and secrets, Slack and GitHub tokens, Google keys. Markdown may escape `_` and `-` in them.
 const SHAPES: &[&str] = &[
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\z)",
-    r"[0-9]{6,}:[A-Za-z0-9_-]{30,}",
-    r"(?-u:\b)sk-[A-Za-z0-9_-]{16,}",
+    r"[0-9]{6,}:(?:[A-Za-z0-9_-]|\\[_-]){30,}",
+    r"(?-u:\b)sk-(?:[A-Za-z0-9_-]|\\[_-]){16,}",
     r"(?i:bearer)[ \t]+[A-Za-z0-9._~+/=-]{16,}",
     r"(?-u:\b)(?:AKIA|ASIA)[A-Z0-9]{16}",
-    r#"(?i:aws_secret_access_key)["']?[ \t]*[=:][ \t]*["']?[A-Za-z0-9/+=]{40}"#,
+    r#"(?i:aws\\?_secret\\?_access\\?_key)["']?[ \t]*[=:][ \t]*["']?[A-Za-z0-9/+=]{40}"#,
     r"(?-u:\b)xox[abprs]-[A-Za-z0-9-]{10,}",
     r"(?-u:\b)xapp-[A-Za-z0-9-]{10,}",
-    r"(?-u:\b)gh[pousr]_[A-Za-z0-9]{36,}",
-    r"(?-u:\b)github_pat_[A-Za-z0-9_]{22,}",
-    r"(?-u:\b)AIza[A-Za-z0-9_-]{35}",
+    r"(?-u:\b)gh[pousr]\\?_[A-Za-z0-9]{36,}",
+    r"(?-u:\b)github\\?_pat\\?_(?:[A-Za-z0-9_]|\\_){22,}",
+    r"(?-u:\b)AIza(?:[A-Za-z0-9_-]|\\[_-]){35}",
 ];
 
 /// Marks of Markdown that models escape in prose: the commonest first, then all that can be escaped.

@@ -171,6 +171,9 @@ impl Shapes {
     }
 }
 
+/// The rest of a credential that Markdown may have escaped, up to the middle of an escape.
+const ESCAPED: &str = r"(?:[A-Za-z0-9_-]|\\[_-])*\\?";
+
 /// What may be the beginning of each of `SHAPES`, up to the end of the text.
 fn openings() -> Option<&'static Regex> {
     static EXPRESSION: OnceLock<Option<Regex>> = OnceLock::new();
@@ -178,8 +181,8 @@ fn openings() -> Option<&'static Regex> {
         .get_or_init(|| {
             let all = [
                 opening("-----BEGIN ", "[A-Z0-9 ]{0,52}-{0,5}"),
-                "[0-9]+(?::[A-Za-z0-9_-]*)?".to_owned(),
-                format!(r"(?-u:\b){}", opening("sk-", "[A-Za-z0-9_-]*")),
+                format!("[0-9]+(?::{ESCAPED})?"),
+                format!(r"(?-u:\b){}", opening("sk-", ESCAPED)),
                 format!(
                     "(?i:{})",
                     opening("bearer", r"(?:[ \t]+[A-Za-z0-9._~+/=-]*)?")
@@ -200,10 +203,10 @@ fn openings() -> Option<&'static Regex> {
                 format!(r"(?-u:\b){}", opening("xapp-", "[A-Za-z0-9-]*")),
                 format!(
                     r"(?-u:\b){}",
-                    opening("gh", "(?:[pousr](?:_[A-Za-z0-9]*)?)?")
+                    opening("gh", r"(?:[pousr]\\?(?:_[A-Za-z0-9]*)?)?")
                 ),
-                format!(r"(?-u:\b){}", opening("github_pat_", "[A-Za-z0-9_]*")),
-                format!(r"(?-u:\b){}", opening("AIza", "[A-Za-z0-9_-]{0,35}")),
+                format!(r"(?-u:\b){}", opening("github_pat_", ESCAPED)),
+                format!(r"(?-u:\b){}", opening("AIza", ESCAPED)),
             ];
             Regex::new(&format!(r"(?:{})\z", all.join("|"))).ok()
         })
@@ -219,7 +222,10 @@ fn opening(word: &str, then: &str) -> String {
     let rest: Vec<char> = chars.collect();
     let mut expression = then.to_owned();
     for c in rest.iter().rev() {
-        expression = format!("(?:{c}{expression})?");
+        expression = match c {
+            '_' => format!(r"(?:\\?(?:_{expression})?)?"),
+            c => format!("(?:{c}{expression})?"),
+        };
     }
     format!("{first}{expression}")
 }

@@ -110,6 +110,16 @@ fn credentials_are_known_by_shape() {
             format!("cut off {REDACTED}"),
         ),
         (format!("ghp_{}", "a".repeat(36)), REDACTED.to_owned()),
+        (format!(r"ghp\_{}", "a".repeat(36)), REDACTED.to_owned()),
+        (
+            format!(r"github\_pat\_{}", r"a\_".repeat(11)),
+            REDACTED.to_owned(),
+        ),
+        (
+            format!(r"1234567:AA\_{}", r"b\-".repeat(15)),
+            REDACTED.to_owned(),
+        ),
+        (format!(r"sk-a\_{}", "c".repeat(16)), REDACTED.to_owned()),
     ] {
         assert_eq!(redactor.redact(&text), clean);
     }
