@@ -39,6 +39,9 @@ const CARD: CardLimit = CardLimit {
 /// Where a message goes.
 #[derive(Debug, Clone, Copy)]
 struct Target {
+    /// The chat that the conversation names.
+    named: i64,
+    /// The chat that it is now.
     chat: i64,
     thread: Option<i64>,
     reply_to: Option<i64>,
@@ -206,7 +209,7 @@ impl Deliverer {
             let error = match answer {
                 Ok(message) => {
                     return match message["message_id"].as_i64() {
-                        Some(message_id) => Ok(message_id.to_string()),
+                        Some(message_id) => Ok(message_ref(target, message_id)),
                         // Taken, but without its id nothing can refer to it.
                         None => Err(CallError::lost(
                             "the answer to an accepted message names no id",
@@ -321,10 +324,15 @@ impl Platform for Deliverer {
         let Some((chat, thread)) = parse_conversation(&part.conversation) else {
             return parts::never("the conversation is not a Telegram chat");
         };
+        let current = self.current(chat);
+        let replied = part.reply_to.as_deref();
         let target = Target {
-            chat: self.current(chat),
+            named: chat,
+            chat: current,
             thread,
-            reply_to: part.reply_to.as_deref().and_then(|id| id.parse().ok()),
+            reply_to: replied
+                .and_then(|reference| message_place(chat, reference))
+                .and_then(|(place, message_id)| (place == current).then_some(message_id)),
         };
         match &part.body {
             OutboundBody::Markdown { text } => self.send_markdown(part, target, text).await,
@@ -353,13 +361,13 @@ impl Platform for Deliverer {
                 approval,
                 external_ref,
             } => {
-                let Ok(message_id) = external_ref.parse::<i64>() else {
+                let Some((place, message_id)) = message_place(chat, external_ref) else {
                     return parts::never("the card's message id is not one of Telegram's");
                 };
                 let text = render::lines(&card::outcome(approval));
-                match self.edit(target.chat, message_id, &text).await {
+                match self.edit(place, message_id, &text).await {
                     Ok(()) => self.sent(vec![external_ref.clone()]),
-                    Err(error) => self.ended(part, target.chat, Repetition::Harmless, &error),
+                    Err(error) => self.ended(part, place, Repetition::Harmless, &error),
                 }
             }
         }
@@ -401,15 +409,17 @@ impl Platform for Deliverer {
         text: &str,
     ) -> Option<String> {
         let (chat, thread) = parse_conversation(conversation)?;
-        let chat = self.current(chat);
+        let named = chat;
+        let chat = self.current(named);
         let text = render::markdown(text);
-        let done = match shown.and_then(|id| id.parse().ok()) {
-            Some(message_id) => self
-                .edit(chat, message_id, &text)
+        let done = match shown.and_then(|reference| message_place(named, reference)) {
+            Some((place, message_id)) => self
+                .edit(place, message_id, &text)
                 .await
                 .map(|()| shown.map(str::to_owned)),
             None => {
                 let target = Target {
+                    named,
                     chat,
                     thread,
                     reply_to: None,
@@ -426,12 +436,11 @@ impl Platform for Deliverer {
     }
 
     async fn remove_progress(&self, conversation: &str, message_ref: &str) {
-        let (Some((chat, _)), Ok(message_id)) =
-            (parse_conversation(conversation), message_ref.parse::<i64>())
+        let Some((chat, message_id)) = parse_conversation(conversation)
+            .and_then(|(named, _)| message_place(named, message_ref))
         else {
             return;
         };
-        let chat = self.current(chat);
         let params = json!({ "chat_id": chat, "message_id": message_id });
         if let Err(error) = self.api.call("deleteMessage", &params).await {
             self.note_decoration(chat, &error);
@@ -456,6 +465,24 @@ impl Platform for Deliverer {
                 .ok_or_else(too_large),
             None => Err(CallError::refused(404, "Telegram names no path for it")),
         }
+    }
+}
+
+/// How a message that we sent is called: its number, behind its chat where the conversation names another one. A number
+/// means another message in each chat.
+fn message_ref(target: Target, message_id: i64) -> String {
+    if target.chat == target.named {
+        message_id.to_string()
+    } else {
+        format!("{}/{message_id}", target.chat)
+    }
+}
+
+/// The chat and the number of a message. `named`: the chat that its conversation names.
+fn message_place(named: i64, message_ref: &str) -> Option<(i64, i64)> {
+    match message_ref.split_once('/') {
+        Some((chat, message_id)) => Some((chat.parse().ok()?, message_id.parse().ok()?)),
+        None => Some((named, message_ref.parse().ok()?)),
     }
 }
 

@@ -11,8 +11,8 @@ use leverframe::protocol::enums::{
 };
 use serde_json::json;
 
-use crate::support::fake_telegram::html;
-use crate::telegram::port::{approval, buttons, connected};
+use crate::support::fake_telegram::{TOKEN, html};
+use crate::telegram::port::{approval, bridge_at, buttons, connected, options, run};
 
 /// As long as Telegram's bridge makes them.
 const CARD: CardLimit = CardLimit {
@@ -120,6 +120,60 @@ async fn a_card_shows_the_whole_question_and_is_disarmed_by_its_outcome() {
         port.outcome(gone).await,
         SendOutcome::Failed { .. }
     ));
+    running.stop().await;
+    assert!(fake.state().violations.is_empty(), "{}", fake.story());
+}
+
+/// A message number names another message in the supergroup that a group became.
+#[tokio::test]
+async fn no_message_of_a_group_is_taken_for_one_of_its_supergroup() {
+    const OLD: i64 = -55;
+    const NEW: i64 = -1_000_000_000_055;
+    let card = || OutboundBody::Card {
+        approval: Box::new(approval()),
+        buttons: buttons(),
+    };
+    let outcome = |reference: &str| OutboundBody::CardUpdate {
+        approval: Box::new(approval()),
+        external_ref: reference.to_owned(),
+    };
+    let (fake, port, running) = connected().await;
+    fake.change(|state| {
+        state.know_chat(OLD);
+        state.know_chat(NEW);
+    });
+    let before = port.send("-55", OutboxClass::ApprovalCard, card());
+    let SendOutcome::Sent { external_refs: old } = port.outcome(before).await else {
+        panic!("the card is not out: {}", fake.story());
+    };
+    fake.change(|state| {
+        state.migrated.insert(OLD, NEW);
+    });
+    let id = port.say("-55", "the answer");
+    port.outcome(id).await;
+    assert_eq!(fake.messages(NEW)[0].message_id.to_string(), old[0]);
+    let body = OutboundBody::Markdown {
+        text: "one more".to_owned(),
+    };
+    let reply = port.send_reply("-55", OutboxClass::Final, body, Some(&old[0]));
+    port.outcome(reply).await;
+    let update = port.send("-55", OutboxClass::CardUpdate, outcome(&old[0]));
+    let update = port.outcome(update).await;
+    assert!(matches!(update, SendOutcome::Failed { .. }), "{update:?}");
+    let messages = fake.messages(NEW);
+    assert_eq!(messages[0].text, "the answer");
+    assert_eq!(messages[1].reply_to, None);
+    let after = port.send("-55", OutboxClass::ApprovalCard, card());
+    let SendOutcome::Sent { external_refs: new } = port.outcome(after).await else {
+        panic!("the card is not out: {}", fake.story());
+    };
+    running.stop().await;
+    // A bridge that starts anew has not heard of the move.
+    let running = run(bridge_at(fake.url(), TOKEN, options()), &port);
+    let update = port.send("-55", OutboxClass::CardUpdate, outcome(&new[0]));
+    let update = port.outcome(update).await;
+    assert!(matches!(update, SendOutcome::Sent { .. }), "{update:?}");
+    assert!(fake.messages(NEW)[2].labels().is_empty());
     running.stop().await;
     assert!(fake.state().violations.is_empty(), "{}", fake.story());
 }
