@@ -17,7 +17,7 @@ use crate::tools::file_version::{FileVersion, read};
 use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::http::url;
 use crate::tools::patch::{self, FilePatch};
-use crate::tools::path_risk::{of_path, plain};
+use crate::tools::path_risk::{holds_credentials, of_path, plain};
 use crate::tools::place_names::runs_programs;
 use crate::tools::read_file::text;
 use crate::tools::risk::{RiskReason, add};
@@ -36,6 +36,8 @@ const PATHS: [&str; 8] = [
     "paths",
     "include",
 ];
+/// Arguments that say which files are searched.
+const GLOBS: [&str; 2] = ["glob", "include"];
 /// Arguments that say where a command runs.
 const DIRECTORIES: [&str; 3] = ["dir_path", "directory", "workdir"];
 /// Programs that read what to do from whoever types, where nothing says it.
@@ -79,6 +81,8 @@ pub fn plan(
 
 /// A path of a call.
 struct Place {
+    /// Where it leads once links are followed, as far as this machine has it.
+    real: PathBuf,
     /// As seen from the agent's directory; what lies elsewhere as it is given.
     name: String,
     /// What is there, where this machine has it and it lies in the directory.
@@ -166,7 +170,21 @@ impl Draft {
             given.push(".");
         }
         for given in given {
-            self.place(given)?;
+            let place = self.place(given)?;
+            if kind == ToolKind::Read && self.hidden.hides_below(&place.real) {
+                self.plan.always_asks =
+                    Some("it can read what belongs to Leverframe, which lies below".to_owned());
+            }
+        }
+        // Which files are searched, as a pattern of their names.
+        for pattern in GLOBS.iter().filter_map(|field| text(args, field)) {
+            if is_way_out(pattern) {
+                self.place(pattern)?;
+            }
+            if names_credentials(pattern) {
+                let reason = RiskReason::CredentialFile(pattern.to_owned());
+                add(&mut self.plan.risk_reasons, reason);
+            }
         }
         let mut reasons = self.plan.risk_reasons.iter();
         if reasons.any(|reason| matches!(reason, RiskReason::CredentialFile(_))) {
@@ -296,10 +314,8 @@ impl Draft {
             ));
         }
         let absolute = plain(&self.directory.join(given));
-        let mut above = absolute.ancestors();
-        let real = above.find_map(|path| path.canonicalize().ok());
-        if self.hidden.is_hidden(&absolute) || real.is_some_and(|real| self.hidden.is_hidden(&real))
-        {
+        let real = real(&absolute);
+        if self.hidden.is_hidden(&absolute) || self.hidden.is_hidden(&real) {
             return Err(PrepareError::Guarded(format!(
                 "`{given}` belongs to Leverframe: no agent reads or writes there"
             )));
@@ -319,6 +335,7 @@ impl Draft {
             (None, _) if given.starts_with('~') => Err(given.to_owned()),
             (None, _) => Err(absolute.to_string_lossy().into_owned()),
         };
+        let target = self.seen_from_here(&real).to_string_lossy().into_owned();
         let reasons = &mut self.plan.risk_reasons;
         let (name, found) = match found {
             Ok(found) => found,
@@ -327,7 +344,7 @@ impl Draft {
                 (name, None)
             }
         };
-        for named in [given, &name] {
+        for named in [given, &name, &target] {
             if let Some(reason) = of_path(named) {
                 add(reasons, reason);
             }
@@ -338,14 +355,23 @@ impl Draft {
         let facts = &mut self.plan.facts;
         facts.paths.push(name.clone());
         facts.path = Some(name.clone()).filter(|_| facts.paths.len() == 1);
-        Ok(Place { name, found })
+        Ok(Place { real, name, found })
+    }
+
+    /// A real path as seen from the agent's directory; what lies elsewhere as it is.
+    fn seen_from_here<'p>(&self, real_path: &'p Path) -> &'p Path {
+        let here = real(&plain(&self.directory));
+        real_path.strip_prefix(here).unwrap_or(real_path)
     }
 
     /// A path that a call writes: its name, and what is there now.
     fn written(&mut self, given: &str) -> Result<(String, Before), PrepareError> {
-        let Place { name, found } = self.place(given)?;
-        let parts: Vec<OsString> = Path::new(&name).iter().map(OsString::from).collect();
-        if runs_programs(&parts) {
+        let Place { real, name, found } = self.place(given)?;
+        let parts = |path: &Path| path.iter().map(OsString::from).collect::<Vec<OsString>>();
+        // A link is written through: what it leads to counts as well.
+        if runs_programs(&parts(Path::new(&name)))
+            || runs_programs(&parts(self.seen_from_here(&real)))
+        {
             self.plan.always_asks = Some(format!(
                 "`{name}` makes git, an editor, a shell or an agent run programs"
             ));
@@ -365,6 +391,18 @@ impl Draft {
         }
         Ok((name, before))
     }
+}
+
+/// Where a path leads once links are followed. What this machine does not have stays as it is given.
+fn real(absolute: &Path) -> PathBuf {
+    let found = absolute.ancestors().find_map(|above| {
+        let real = above.canonicalize().ok()?;
+        Some(match absolute.strip_prefix(above) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            Ok(_) | Err(_) => real,
+        })
+    });
+    found.unwrap_or_else(|| absolute.to_owned())
 }
 
 /// What a file holds, if it is one and small.
@@ -420,6 +458,14 @@ fn paths_of(args: &Value) -> Vec<&str> {
 /// Whether a pattern of names reaches beyond the directory, as it stands.
 fn is_way_out(pattern: &str) -> bool {
     pattern.starts_with(['/', '~']) || pattern.split('/').any(|name| name == "..")
+}
+
+/// Whether a pattern of names is about files of credentials: `.env*`, `{a,.ssh/id_rsa}`.
+fn names_credentials(pattern: &str) -> bool {
+    pattern.split(['{', '}', ',']).any(|one| {
+        let bare = one.trim_matches('*');
+        [one, bare].into_iter().any(holds_credentials)
+    })
 }
 
 /// Questions with their choices, as a text; none = they are not in the words that are known.

@@ -117,6 +117,11 @@ impl Guard {
         self.hidden.iter().any(|hidden| path.starts_with(hidden))
     }
 
+    /// Whether a hidden directory lies below a path.
+    pub fn hides_below(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|hidden| hidden.starts_with(path))
+    }
+
     /// Resolves a path as a tool was given it: relative to the workspace, or absolute inside it. Links
     /// are followed as long as they stay inside.
     pub fn resolve(&self, path: &str) -> Result<GuardedPath, PrepareError> {

@@ -69,6 +69,10 @@ pub fn of_path(path: &str) -> Option<RiskReason> {
 
 /// Whether a word names a file or directory of credentials.
 pub fn holds_credentials(word: &str) -> bool {
+    // The variables of a process, keys among them.
+    if word.starts_with("/proc/") && word.ends_with("/environ") {
+        return true;
+    }
     let mut parts = word.split('/').filter(|part| !part.is_empty()).peekable();
     while let Some(part) = parts.next() {
         if CREDENTIAL_DIRECTORIES.contains(&part) {

@@ -221,7 +221,7 @@ fn places_outside_credentials_and_what_runs_programs_are_told() {
         ("src/../../a", true),
         ("~/notes", true),
         ("link/hosts", true),
-        ("/proc/self/environ", true),
+        ("/proc/self/status", true),
     ] {
         let plan = read(path);
         assert_eq!(outside(&plan), is_outside, "{path}: {:?}", plan.reasons());
@@ -273,6 +273,49 @@ fn places_outside_credentials_and_what_runs_programs_are_told() {
                 "{name} {path:?}"
             );
         }
+    }
+}
+
+#[test]
+fn a_link_a_pattern_or_a_directory_above_hides_no_credentials() {
+    let bench = Bench::new();
+    let home = bench.root.join("home");
+    std::fs::create_dir_all(home.join(".ssh")).unwrap();
+    for name in [".ssh/id_rsa", ".bashrc"] {
+        std::fs::write(home.join(name), "x").unwrap();
+    }
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(home.join(to), bench.workspace.join(name)).unwrap();
+    };
+    link(".ssh/id_rsa", "notes.txt");
+    link(".ssh", "docs");
+    link(".bashrc", "todo.txt");
+    for (name, args) in [
+        ("Read", json!({"file_path": "notes.txt"})),
+        ("Read", json!({"file_path": "docs/config"})),
+        ("Read", json!({"file_path": "/proc/1/environ"})),
+        ("Grep", json!({"pattern": "x", "path": "docs"})),
+        ("Grep", json!({"pattern": ".", "glob": ".env"})),
+        ("Grep", json!({"pattern": ".", "glob": "{a,.env*}"})),
+        (
+            "Grep",
+            json!({"pattern": ".", "path": home, "glob": ".ssh/id_rsa"}),
+        ),
+        ("Grep", json!({"pattern": ".", "path": bench.root})),
+        ("LS", json!({ "path": bench.root })),
+        ("Write", json!({"file_path": "todo.txt", "content": ""})),
+    ] {
+        let plan = plan(&bench, Claude, name, args.clone());
+        assert!(plan.always_asks.is_some(), "{name} {args}");
+    }
+    for (name, args) in [
+        ("Read", json!({"file_path": "src/main.rs"})),
+        ("Grep", json!({"pattern": "x", "glob": "*.rs"})),
+        ("Grep", json!({"pattern": "x", "path": "src"})),
+        ("Write", json!({"file_path": "src/a.rs", "content": ""})),
+    ] {
+        let plan = plan(&bench, Claude, name, args.clone());
+        assert_eq!(plan.always_asks, None, "{name} {args}");
     }
 }
 
