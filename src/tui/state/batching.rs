@@ -87,13 +87,14 @@ pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
 fn calls(state: &State) -> BatchCalls {
     let marks = &state.model.queue.marks;
     let order = state.model.queue.order.iter();
-    let calls = match marks.is_empty() {
-        true => stack(state),
-        false => order
+    let calls = if marks.is_empty() {
+        stack(state)
+    } else {
+        order
             .filter(|key| marks.contains(key))
             .filter_map(|key| state.model.world().approvals.get(&key.item.approval()?))
             .flat_map(|approval| item::stack(state.model.world(), approval))
-            .collect(),
+            .collect()
     };
     BatchCalls {
         calls,
