@@ -280,16 +280,17 @@ fn places_outside_credentials_and_what_runs_programs_are_told() {
 fn a_link_a_pattern_or_a_directory_above_hides_no_credentials() {
     let bench = Bench::new();
     let home = bench.root.join("home");
-    std::fs::create_dir_all(home.join(".ssh")).unwrap();
-    for name in [".ssh/id_rsa", ".bashrc"] {
-        std::fs::write(home.join(name), "x").unwrap();
+    for name in [".ssh/id_rsa", ".claude/settings.json"] {
+        let path = home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x").unwrap();
     }
     let link = |to: &str, name: &str| {
         std::os::unix::fs::symlink(home.join(to), bench.workspace.join(name)).unwrap();
     };
     link(".ssh/id_rsa", "notes.txt");
     link(".ssh", "docs");
-    link(".bashrc", "todo.txt");
+    link(".claude/settings.json", "todo.txt");
     for (name, args) in [
         ("Read", json!({"file_path": "notes.txt"})),
         ("Read", json!({"file_path": "docs/config"})),
