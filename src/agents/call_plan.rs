@@ -36,8 +36,6 @@ const PATHS: [&str; 8] = [
     "paths",
     "include",
 ];
-/// Arguments that say which files are searched.
-const GLOBS: [&str; 2] = ["glob", "include"];
 /// Arguments that say where a command runs.
 const DIRECTORIES: [&str; 3] = ["dir_path", "directory", "workdir"];
 /// Programs that read what to do from whoever types, where nothing says it.
@@ -81,8 +79,9 @@ pub fn plan(
 
 /// A path of a call.
 struct Place {
-    /// Where it leads once links are followed, as far as this machine has it.
-    real: PathBuf,
+    /// Where it leads once links are followed, as far as this machine has it. Some programs take `..` away before, and
+    /// others after they follow a link.
+    real: [PathBuf; 2],
     /// As seen from the agent's directory; what lies elsewhere as it is given.
     name: String,
     /// What is there, where this machine has it and it lies in the directory.
@@ -170,17 +169,19 @@ impl Draft {
             given.push(".");
         }
         for given in given {
-            let place = self.place(given)?;
-            if kind == ToolKind::Read && self.hidden.hides_below(&place.real) {
+            let Place { real, .. } = self.place(given)?;
+            let is_above = real.iter().any(|real| self.hidden.hides_below(real));
+            if kind == ToolKind::Read && is_above {
                 self.plan.always_asks =
                     Some("it can read what belongs to Leverframe, which lies below".to_owned());
             }
         }
         // Which files are searched, as a pattern of their names.
-        for pattern in GLOBS.iter().filter_map(|field| text(args, field)) {
-            if is_way_out(pattern) {
-                self.place(pattern)?;
-            }
+        let glob = text(args, "glob");
+        if let Some(glob) = glob.filter(|glob| is_way_out(glob)) {
+            self.place(glob)?;
+        }
+        for pattern in glob.into_iter().chain(text(args, "include")) {
             if names_credentials(pattern) {
                 let reason = RiskReason::CredentialFile(pattern.to_owned());
                 add(&mut self.plan.risk_reasons, reason);
@@ -314,8 +315,8 @@ impl Draft {
             ));
         }
         let absolute = plain(&self.directory.join(given));
-        let real = real(&absolute);
-        if self.hidden.is_hidden(&absolute) || self.hidden.is_hidden(&real) {
+        let real = [&absolute, &self.directory.join(given)].map(|path| follow_links(path));
+        if self.hidden.is_hidden(&absolute) || real.iter().any(|real| self.hidden.is_hidden(real)) {
             return Err(PrepareError::Guarded(format!(
                 "`{given}` belongs to Leverframe: no agent reads or writes there"
             )));
@@ -335,7 +336,7 @@ impl Draft {
             (None, _) if given.starts_with('~') => Err(given.to_owned()),
             (None, _) => Err(absolute.to_string_lossy().into_owned()),
         };
-        let target = self.seen_from_here(&real).to_string_lossy().into_owned();
+        let targets = real.each_ref().map(|real| self.seen_from_here(real));
         let reasons = &mut self.plan.risk_reasons;
         let (name, found) = match found {
             Ok(found) => found,
@@ -344,7 +345,8 @@ impl Draft {
                 (name, None)
             }
         };
-        for named in [given, &name, &target] {
+        let targets = targets.iter().filter_map(|target| target.to_str());
+        for named in [given, &name].into_iter().chain(targets) {
             if let Some(reason) = of_path(named) {
                 add(reasons, reason);
             }
@@ -359,9 +361,9 @@ impl Draft {
     }
 
     /// A real path as seen from the agent's directory; what lies elsewhere as it is.
-    fn seen_from_here<'p>(&self, real_path: &'p Path) -> &'p Path {
-        let here = real(&plain(&self.directory));
-        real_path.strip_prefix(here).unwrap_or(real_path)
+    fn seen_from_here<'p>(&self, real: &'p Path) -> &'p Path {
+        let here = follow_links(&plain(&self.directory));
+        real.strip_prefix(here).unwrap_or(real)
     }
 
     /// A path that a call writes: its name, and what is there now.
@@ -369,9 +371,11 @@ impl Draft {
         let Place { real, name, found } = self.place(given)?;
         let parts = |path: &Path| path.iter().map(OsString::from).collect::<Vec<OsString>>();
         // A link is written through: what it leads to counts as well.
-        if runs_programs(&parts(Path::new(&name)))
-            || runs_programs(&parts(self.seen_from_here(&real)))
-        {
+        let targets = real.iter().map(|real| self.seen_from_here(real));
+        let is_program = targets
+            .chain([Path::new(&name)])
+            .any(|path| runs_programs(&parts(path)));
+        if is_program {
             self.plan.always_asks = Some(format!(
                 "`{name}` makes git, an editor, a shell or an agent run programs"
             ));
@@ -394,7 +398,7 @@ impl Draft {
 }
 
 /// Where a path leads once links are followed. What this machine does not have stays as it is given.
-fn real(absolute: &Path) -> PathBuf {
+fn follow_links(absolute: &Path) -> PathBuf {
     let found = absolute.ancestors().find_map(|above| {
         let real = above.canonicalize().ok()?;
         Some(match absolute.strip_prefix(above) {

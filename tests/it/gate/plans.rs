@@ -290,10 +290,17 @@ fn a_link_a_pattern_or_a_directory_above_hides_no_credentials() {
     };
     link(".ssh/id_rsa", "notes.txt");
     link(".ssh", "docs");
+    std::fs::create_dir(home.join(".ssh/old")).unwrap();
+    link(".ssh/old", "keys");
     link(".claude/settings.json", "todo.txt");
     for (name, args) in [
         ("Read", json!({"file_path": "notes.txt"})),
         ("Read", json!({"file_path": "docs/config"})),
+        ("Read", json!({"file_path": "keys/../config"})),
+        (
+            "Grep",
+            json!({"pattern": ".", "glob": "../home/.ssh/id_rsa"}),
+        ),
         ("Read", json!({"file_path": "/proc/1/environ"})),
         ("Grep", json!({"pattern": "x", "path": "docs"})),
         ("Grep", json!({"pattern": ".", "glob": ".env"})),
