@@ -22,7 +22,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::batch::{Batch, CommandWord, Fate, Item};
 use crate::tui::state::modal::{About, Modal, TextPurpose};
-use crate::tui::state::text_dialog::{BATCH_REASON, BatchCalls};
+use crate::tui::state::text_dialog::{BatchCalls, batch_draft};
 use crate::tui::state::{deciding, offering, opening, submit};
 
 /// Whether a decision can be made about several cards at once.
@@ -327,9 +327,9 @@ pub fn press(state: &mut State) -> Vec<Effect> {
         expires_in_seconds,
         ..decision::request(&first.bound, found.word)
     };
-    if request.reason.is_some() {
-        let drafts = &mut state.model.host_mut().drafts;
-        drafts.put(BATCH_REASON.to_owned(), String::new());
+    let reason = request.reason.as_ref().and(found.items.first());
+    if let Some(draft) = reason.map(|item| batch_draft(&item.bound.approval_id)) {
+        state.model.host_mut().drafts.put(draft, String::new());
     }
     if let Some(batch) = batch(state) {
         batch.sending = Some(request);

@@ -62,6 +62,7 @@ pub enum Below {
 /// The calls that a decision about several is about, from the key press on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchCalls {
+    /// The approvals of the calls, in the order of the Queue.
     pub calls: Vec<ApprovalId>,
     /// Marked cards that they come from; 0 = they are the alike calls of one row.
     pub marked: usize,
@@ -78,8 +79,10 @@ impl BatchCalls {
     }
 }
 
-/// The draft of the reason for several calls.
-pub const BATCH_REASON: &str = "reason of several";
+/// The name of the draft of a reason for several calls, by the first of them.
+pub fn batch_draft(first: &ApprovalId) -> String {
+    format!("reason {first} and others")
+}
 
 /// What enter does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +114,10 @@ impl TextPurpose {
             Self::Preferences(session) => (Enter::Breaks, draft(format!("preferences {session}"))),
             Self::Memory(MemoryText::Add(_)) => (Enter::Breaks, draft("remember".to_owned())),
             Self::Memory(MemoryText::Edit(id, _)) => (Enter::Breaks, draft(format!("memory {id}"))),
-            Self::BatchReason(_) => (Enter::Finishes, draft(BATCH_REASON.to_owned())),
+            Self::BatchReason(calls) => (
+                Enter::Finishes,
+                (Below::Nothing, calls.calls.first().map(batch_draft)),
+            ),
             Self::Rule(RuleText::Add) => (Enter::Breaks, draft("rule".to_owned())),
             Self::Rule(RuleText::Edit(id, version)) => {
                 (Enter::Breaks, draft(format!("rule {id} {version}")))
