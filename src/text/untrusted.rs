@@ -66,7 +66,7 @@ pub fn limit_line(text: &str, max_cells: usize) -> String {
     line
 }
 
-/// Text on one line with an escape `\uXXXX` for everything that a terminal would execute, drop or reorder. Of JSON it makes
+/// Text on one line. An escape `\uXXXX` stands for each character that a terminal would execute, drop or reorder. JSON stays
 /// JSON of the same value.
 pub fn escape_line(text: &str) -> Cow<'_, str> {
     let escapes = |c: char| c == '\n' || c == ZERO_WIDTH_JOINER || is_hidden(c);

@@ -64,8 +64,8 @@ pub struct OldTurn {
     pub exchange: Exchange,
 }
 
-/// Which turns are the history of a session: `?1` = session, `?2` = the turn that asks. The end of the index on the
-/// session holds the newest rows in order: as many are read as are wanted.
+/// The condition of the history of a session. `?1` = session, `?2` = the turn that asks. The index on the session holds its
+/// turns in order, so that SQLite reads no more of them than are wanted.
 const HISTORY: &str = "c.session_id = ?1 AND +c.state = 'completed' AND +c.archived_at IS NULL
     AND c.position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
     AND c.position < (SELECT position FROM continuations WHERE id = ?2)";
@@ -73,12 +73,15 @@ const HISTORY: &str = "c.session_id = ?1 AND +c.state = 'completed' AND +c.archi
 /// The end of a session from which turns are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadFrom {
+    /// The oldest turn comes first.
     Oldest,
+    /// The newest turn comes first.
     Newest,
 }
 
-/// The turns `c` that are meant, with their steps. One statement reads them all: a long conversation is read in each turn.
-fn turns_of(meant: &str, from: ReadFrom) -> String {
+/// The statement for the turns `c` of a condition, with their steps. Each turn of a conversation reads the earlier ones, so
+/// that one statement reads them all.
+fn select_turns(condition: &str, from: ReadFrom) -> String {
     let order = match from {
         ReadFrom::Oldest => "ASC",
         ReadFrom::Newest => "DESC",
@@ -87,22 +90,22 @@ fn turns_of(meant: &str, from: ReadFrom) -> String {
         "SELECT c.id, coalesce(c.sent_text, c.text) AS sent_text, c.requester_id, c.requester_display,
             c.requester_person, c.speaker, c.attachments, s.n, s.kind, s.body, s.at
          FROM continuations c LEFT JOIN steps s ON s.continuation_id = c.id
-         WHERE {meant} ORDER BY c.position {order}, s.n"
+         WHERE {condition} ORDER BY c.position {order}, s.n"
     )
 }
 
-/// Reads completed turns, as many as are wanted: asked before the first of them is read, and again with each that was.
-/// Says whether there are more.
+/// Reads the turns `c` of a condition as long as `wants` says so. It is asked before the first turn, and then with each turn
+/// that was read. Also says whether there are more.
 pub(crate) fn read_turns(
     conn: &Connection,
-    meant: &str,
+    condition: &str,
     from: ReadFrom,
     params: impl Params,
     mut wants: impl FnMut(Option<&Exchange>) -> bool,
 ) -> Result<(Vec<OldTurn>, bool), StoreError> {
     let mut turns: Vec<OldTurn> = Vec::new();
     let mut more = false;
-    conn.each_while(&turns_of(meant, from), params, |row| {
+    conn.each_while(&select_turns(condition, from), params, |row| {
         let continuation_id = row.get("id")?;
         if turns.last().map(|turn| turn.exchange.continuation_id) != Some(continuation_id) {
             let last = turns.last_mut().map(|turn| &mut turn.exchange);
@@ -209,7 +212,10 @@ impl Reader<'_> {
     /// How SQLite goes about [`Reader::history`], a line a table.
     pub fn history_plan(&self) -> Result<Vec<String>, StoreError> {
         self.conn.rows(
-            &format!("EXPLAIN QUERY PLAN {}", turns_of(HISTORY, ReadFrom::Newest)),
+            &format!(
+                "EXPLAIN QUERY PLAN {}",
+                select_turns(HISTORY, ReadFrom::Newest)
+            ),
             params![[0_u8; 16], [0_u8; 16]],
             |row| row.get("detail"),
         )
