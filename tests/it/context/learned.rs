@@ -1,13 +1,16 @@
 //! What a session learns from real usage, and how its history is read.
 
-use leverframe::protocol::ids::ContinuationId;
-use leverframe::protocol::session::Usage;
+use leverframe::protocol::enums::Effect;
+use leverframe::protocol::ids::{ContinuationId, ToolCallId};
+use leverframe::protocol::session::{StepBody, Usage};
 use leverframe::store::commands::finish_turn::FinishTurn;
 use leverframe::store::commands::reserve_model::ReserveModel;
 use leverframe::store::commands::settle_model::SettleModel;
-use leverframe::store::input::SharedLimits;
+use leverframe::store::input::{NewCallOutcome, SharedLimits};
+use leverframe::store::queries::compactions::Reach;
+use leverframe::store::queries::history::Exchange;
 
-use crate::support::world::{World, usage};
+use crate::support::world::{World, call, usage};
 
 async fn reserve(
     world: &World,
@@ -104,6 +107,64 @@ async fn the_answer_itself_teaches_too() {
         .await;
     // 100 real tokens of 50 estimated.
     assert_eq!(ratio(&world, id).await, Some(2.0));
+}
+
+#[tokio::test]
+async fn earlier_turns_are_read_with_their_steps_and_calls_in_order() {
+    let world = World::new().await;
+    let mut turns = Vec::new();
+    for count in [0, 2, 1] {
+        let (_, id) = world.running("a").await;
+        let calls: Vec<_> = (0..count)
+            .map(|_| call(Effect::ReadOnly, NewCallOutcome::Ready))
+            .collect();
+        let started: Vec<_> = calls
+            .iter()
+            .map(|call| (call.id, call.digest.clone()))
+            .collect();
+        if count > 0 {
+            world.propose(id, calls).await;
+        }
+        for (call, digest) in &started {
+            world.start(*call, digest).await;
+            world.succeed(*call, 1).await;
+        }
+        world.finish(id, 1).await;
+        turns.push((id, started.into_iter().map(|(id, _)| id).collect()));
+    }
+    let (session, now) = world.running("a").await;
+    let epoch = world.epoch();
+    let read = |exchange: &Exchange| -> (ContinuationId, Vec<ToolCallId>) {
+        let numbers: Vec<u32> = exchange.steps.iter().map(|step| step.n).collect();
+        assert!(numbers.is_sorted() && !numbers.is_empty(), "{numbers:?}");
+        let results = exchange
+            .steps
+            .iter()
+            .filter(|step| matches!(step.body, StepBody::ToolResult { .. }));
+        assert_eq!(results.count(), exchange.calls.len());
+        let calls = exchange.calls.iter().map(|row| row.call.id).collect();
+        (exchange.continuation_id, calls)
+    };
+    let reach = Reach {
+        counted: 10,
+        oldest: 2,
+        newest: 2,
+    };
+    let (history, found) = world
+        .store
+        .read(move |reader| {
+            let history = reader.history(session, now, 10)?;
+            Ok((history, reader.compactable(session, epoch, reach)?))
+        })
+        .await
+        .unwrap();
+    assert_eq!(history.iter().map(read).collect::<Vec<_>>(), turns);
+    let oldest = found.oldest.iter().map(|turn| read(&turn.exchange));
+    assert_eq!(oldest.collect::<Vec<_>>(), turns[..2]);
+    assert_eq!(
+        found.newest.iter().map(read).collect::<Vec<_>>(),
+        turns[1..]
+    );
 }
 
 #[tokio::test]
