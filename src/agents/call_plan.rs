@@ -44,6 +44,8 @@ const PROMPTS: [&str; 24] = [
     "perl", "php", "psql", "python", "python3", "ruby", "screen", "sh", "sqlite3", "telnet",
     "tmux", "zsh",
 ];
+/// Most links that are followed, as on Linux.
+const MAX_LINKS: usize = 40;
 /// Largest file that is looked at, in bytes.
 const MAX_SEEN: u64 = 256 * 1024;
 
@@ -397,16 +399,29 @@ impl Draft {
     }
 }
 
-/// Where a path leads once links are followed. What this machine does not have stays as it is given.
+/// Where a path leads once links are followed, also a link to what is not there yet. What this machine does not have stays
+/// as it is given.
 fn follow_links(absolute: &Path) -> PathBuf {
-    let found = absolute.ancestors().find_map(|above| {
-        let real = above.canonicalize().ok()?;
-        Some(match absolute.strip_prefix(above) {
-            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-            Ok(_) | Err(_) => real,
-        })
-    });
-    found.unwrap_or_else(|| absolute.to_owned())
+    let mut path = absolute.to_owned();
+    for _ in 0..MAX_LINKS {
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        let mut above = path.ancestors();
+        let Some(above) = above.find(|above| above.symlink_metadata().is_ok()) else {
+            return path;
+        };
+        // No `join` of nothing: it would add a slash, which only a directory takes.
+        let rest = path.strip_prefix(above).ok();
+        let rest = rest.filter(|rest| !rest.as_os_str().is_empty());
+        let behind = |place: PathBuf| rest.map_or(place.clone(), |rest| place.join(rest));
+        path = match (above.read_link(), above.parent(), above.canonicalize()) {
+            (Ok(target), Some(parent), _) => behind(parent.join(target)),
+            (_, _, Ok(real)) => return behind(real),
+            (_, _, Err(_)) => return path,
+        };
+    }
+    path
 }
 
 /// What a file holds, if it is one and small.

@@ -293,6 +293,10 @@ fn a_link_a_pattern_or_a_directory_above_hides_no_credentials() {
     std::fs::create_dir(home.join(".ssh/old")).unwrap();
     link(".ssh/old", "keys");
     link(".claude/settings.json", "todo.txt");
+    // Nothing is there yet.
+    link(".ssh/id_new/id_ed25519", "later.txt");
+    link(".claude/settings.local.json", "first");
+    std::os::unix::fs::symlink("first", bench.workspace.join("new.txt")).unwrap();
     for (name, args) in [
         ("Read", json!({"file_path": "notes.txt"})),
         ("Read", json!({"file_path": "docs/config"})),
@@ -312,6 +316,8 @@ fn a_link_a_pattern_or_a_directory_above_hides_no_credentials() {
         ("Grep", json!({"pattern": ".", "path": bench.root})),
         ("LS", json!({ "path": bench.root })),
         ("Write", json!({"file_path": "todo.txt", "content": ""})),
+        ("Write", json!({"file_path": "new.txt", "content": ""})),
+        ("Read", json!({"file_path": "later.txt"})),
     ] {
         let plan = plan(&bench, Claude, name, args.clone());
         assert!(plan.always_asks.is_some(), "{name} {args}");
